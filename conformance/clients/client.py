@@ -77,8 +77,8 @@ class Client:
         """Have the client make one inference; the peer answers according to the script.
 
         Raises:
-            NotApplicable: the client reports that it cannot make this inference.
-            Unmet: the client returns neither outputs nor an error.
+            NotApplicableError: the client reports that it cannot make this inference.
+            UnmetError: the client returns neither outputs nor an error.
             AdapterError: see `infer_all`.
         """
         return self.infer_all([inference], script, timeout=timeout)[0]
@@ -89,8 +89,8 @@ class Client:
         """Have the client make inferences of different models, one after the other or all at once.
 
         Raises:
-            NotApplicable: the client reports that it cannot make one of the inferences.
-            Unmet: the client sends a request, and returns neither outputs nor an error.
+            NotApplicableError: the client reports that it cannot make one of the inferences.
+            UnmetError: the client sends a request, and returns neither outputs nor an error.
             AdapterLostError: earlier inferences timed out, and so did a simple inference that tests the client.
             AdapterError: the adapter failed, or reports "cannot" for an inference although the client sent the request.
             ValueError: two inferences use the same model.

@@ -23,9 +23,9 @@ def expect_error(seen: Observation, why: str) -> None:
         why: why the client should return an error; the message inserts this text after "an error, since".
 
     Raises:
-        Blocked: no request was sent.
-        NotApplicable: the client returned outputs, and its library cannot read one of them.
-        Unmet: the client returned outputs.
+        BlockedError: no request was sent.
+        NotApplicableError: the client returned outputs, and its library cannot read one of them.
+        UnmetError: the client returned outputs.
     """
     expect_answerable_request(seen)
     if seen.result.error is None:
@@ -37,8 +37,8 @@ def expect_no_output(seen: Observation, name: str) -> None:
     """Expect that the client returns no output of this name, which the answer lacks; the client may return an error.
 
     Raises:
-        Blocked: no request was sent.
-        Unmet: the client returned an output of this name.
+        BlockedError: no request was sent.
+        UnmetError: the client returned an output of this name.
     """
     expect_answerable_request(seen)
     given = seen.result.output(name)
@@ -50,7 +50,7 @@ def expect_timely_return(seen: Observation) -> None:
     """Expect that the client returned within the caller's timeout plus `GRACE_S`.
 
     Raises:
-        Unmet: the client returned later.
+        UnmetError: the client returned later.
     """
     if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
@@ -65,7 +65,7 @@ def expect_error_text(seen: Observation, *texts: str) -> None:
     number of this code. It also matches the name in other capitals or without underscores.
 
     Raises:
-        Unmet: neither the message nor the status contains any of the texts.
+        UnmetError: neither the message nor the status contains any of the texts.
     """
     error_text = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in error_text or _has_code(text, seen.result) for text in texts):

@@ -40,7 +40,7 @@ def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
         missing_request: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: no request was received, because the client refused a valid inference or used a wrong path. Or a
+        UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
             request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
     """
     if not seen.requests:
@@ -57,8 +57,8 @@ def expect_answerable_request(seen: Observation) -> None:
     Other rows judge the content of requests.
 
     Raises:
-        Blocked: no complete request was received, and the client returned an error.
-        Unmet: no complete request was received, and the client returned outputs.
+        BlockedError: no complete request was received, and the client returned an error.
+        UnmetError: no complete request was received, and the client returned outputs.
     """
     try:
         expect_request(seen)
@@ -88,7 +88,7 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
         missing_request: the requirement that fails if no request was received.
 
     Raises:
-        Unmet: a request violates a requirement, or no request was received.
+        UnmetError: a request violates a requirement, or no request was received.
     """
     expect_request(seen, missing_request)
     for request in seen.requests:
@@ -111,7 +111,7 @@ def expect_same_options(before: Observation, after: Observation) -> None:
     """Expect that two inferences with the same options of the caller lead to requests with the same options.
 
     Raises:
-        Unmet: the requests differ in an option, other than an id or an output that only the first one has.
+        UnmetError: the requests differ in an option, other than an id or an output that only the first one has.
     """
     first, last = before.requests[-1], after.requests[-1]
     for fault in find_changed_options(first.received, last.received):
@@ -159,9 +159,9 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
         unread: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
-        Blocked: no request was sent.
-        NotApplicable: the client's library can read none of the outputs.
-        Unmet: the client returned an error; an output is missing or differs.
+        BlockedError: no request was sent.
+        NotApplicableError: the client's library can read none of the outputs.
+        UnmetError: the client returned an error; an output is missing or differs.
     """
     expect_success(seen, unread)
     readable = [expected for expected in seen.outputs if not _find_unreadable(seen, expected.name)]
@@ -181,7 +181,7 @@ def expect_readable(seen: Observation, *names: str) -> None:
     """Expect that the client's library can read these outputs.
 
     Raises:
-        NotApplicable: the library cannot read one of them.
+        NotApplicableError: the library cannot read one of them.
     """
     for name in names:
         if reason := _find_unreadable(seen, name):
@@ -196,8 +196,8 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
         requirement: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
-        Blocked: no request was sent.
-        Unmet: the client returned an error.
+        BlockedError: no request was sent.
+        UnmetError: the client returned an error.
     """
     expect_answerable_request(seen)
     if seen.result.error is not None:
@@ -214,9 +214,9 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
         unread: see `expect_outputs`.
 
     Raises:
-        Blocked: no request was sent.
-        NotApplicable: the client's library cannot read the output.
-        Unmet: the client returned an error; the classes differ.
+        BlockedError: no request was sent.
+        NotApplicableError: the client's library cannot read the output.
+        UnmetError: the client returned an error; the classes differ.
     """
     expect_success(seen, unread)
     expected = seen.outputs[0]
@@ -258,7 +258,7 @@ def attribute_failures_to(requirement: str) -> Iterator[None]:
     Failures that show a tensor of another answer stay attributed to `OWN`.
 
     Raises:
-        Unmet: an expectation within the block is unmet.
+        UnmetError: an expectation within the block is unmet.
     """
     try:
         yield

@@ -62,8 +62,8 @@ class ControlOracle:
 
         Raises:
             DeclinedError: the model does not accept these inputs.
-            NotApplicable: the model is not deterministic.
-            Blocked: the model answers no plain request any more, or its answer cannot be parsed.
+            NotApplicableError: the model is not deterministic.
+            BlockedError: the model answers no plain request any more, or its answer cannot be parsed.
         """
         if model.name in self._unsteady:
             raise NotApplicableError(f"{model.name} is not deterministic")

@@ -160,7 +160,7 @@ class DeployedModel(Model):
         The inputs of a model that accepts only one size are not resized.
 
         Raises:
-            NotApplicable: the length exceeds the only size that the model accepts.
+            NotApplicableError: the length exceeds the only size that the model accepts.
         """
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
@@ -186,7 +186,7 @@ class DeployedModel(Model):
         """Return the outputs that can be classified, those with the most distinct elements first.
 
         Raises:
-            NotApplicable: no output can be classified.
+            NotApplicableError: no output can be classified.
         """
         found = [tensor for tensor in self.find_outputs(self.tensors) if is_classifiable(tensor)]
         if not found:
@@ -331,8 +331,9 @@ class DeployedModel(Model):
         """Return a request to this model; see `Model.request` for the options.
 
         Raises:
-            NotApplicable: the request needs JSON for values that JSON cannot represent, so that a server may refuse it.
-            Blocked: the model answers no plain request; or the request uses JSON, and the model answers no JSON
+            NotApplicableError: the request needs JSON for values that JSON cannot represent, so that a server may
+                refuse it.
+            BlockedError: the model answers no plain request; or the request uses JSON, and the model answers no JSON
                 request.
         """
         if self.control is not None and self.trouble:
@@ -373,8 +374,8 @@ class DeployedModel(Model):
         """Return the expected outputs for these inputs: the outputs of the control request. Inputs may be in any order.
 
         Raises:
-            NotApplicable: the model refuses these inputs, answers all inputs alike, or is not deterministic.
-            Blocked: the model answers no plain request.
+            NotApplicableError: the model refuses these inputs, answers all inputs alike, or is not deterministic.
+            BlockedError: the model answers no plain request.
         """
         if not self.varies:
             advice = f"; {SAMPLES_HELP}" if self.missing == SAMPLES else ""
@@ -405,7 +406,7 @@ class DeployedModel(Model):
         """Return the names of the deterministic outputs, among `names` or all outputs.
 
         Raises:
-            NotApplicable: none of these outputs is deterministic.
+            NotApplicableError: none of these outputs is deterministic.
         """
         wanted = self.outputs if names is None else names
         found = tuple(name for name in wanted if name not in self.unsteady)

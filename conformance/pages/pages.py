@@ -19,6 +19,7 @@ from conformance.pages import examples, recorded_exchanges, requirement_facts
 from conformance.pages.servers import ServerResult, group_by_outcome
 from conformance.spec import data_files, ledger
 from conformance.spec.documents import Sentence
+from conformance.spec.extensions import PROTOCOL, ROBUSTNESS, TITLES
 from conformance.spec.ledger import CONCERNS, Level, Requirement
 from conformance.spec.links import format_page_name
 
@@ -51,14 +52,7 @@ AREAS: Mapping[str, str] = {
     "client": "requests of clients, and how clients read answers",
     "robustness": "hostile requests; they do not affect the verdict",
 }
-EXTENSIONS: Mapping[str, str] = {
-    "protocol": "the base protocol",
-    "binary_tensor_data": "binary tensor data",
-    "raw": "raw binary requests",
-    "classification": "classification",
-    "classification_grpc": "classification over gRPC",
-    "robustness": "robustness",
-}
+EXTENSIONS: Mapping[str, str] = {**TITLES, PROTOCOL: "the base protocol", ROBUSTNESS: "robustness"}
 _KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
 
 

@@ -20,6 +20,7 @@ from conformance.report.requirement_changes import (
     order_requirements,
 )
 from conformance.report.scope import describe_report_verdict
+from conformance.spec.extensions import OVER_HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 from conformance.spec.tally import MEANINGS, describe_absence, tally_report
@@ -226,9 +227,7 @@ def _format_options(report: Report) -> Cell:
 FACTS: Mapping[str, Callable[[Report], Cell]] = {
     "verdict": _format_verdict,
     "base protocol": _build_extension_reader("protocol"),
-    "binary_tensor_data": _build_extension_reader("binary_tensor_data"),
-    "raw": _build_extension_reader("raw"),
-    "classification": _build_extension_reader("classification"),
+    **{name: _build_extension_reader(name) for name in OVER_HTTP},
     **{level: _build_met_counter(level) for level in LEVELS},
     **{f"rows: {word}": _build_row_counter(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),

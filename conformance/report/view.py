@@ -29,7 +29,7 @@ from conformance.report.findings import (
 from conformance.report.party_labels import PartyLabels, find_labels, find_party
 from conformance.report.robustness import Robustness
 from conformance.report.scope import describe_limits_of, describe_report_verdict
-from conformance.spec import ledger
+from conformance.spec import extensions, ledger
 from conformance.spec.coverage import GAP_REASONS, GapReason
 from conformance.spec.documents import Sentence
 from conformance.spec.ledger import Party
@@ -43,13 +43,7 @@ Report = Mapping[str, Any]
 
 NOT_RUN = "not run"
 MAX_TITLE_CHARS = 120
-TITLES: Mapping[str, str] = {
-    "protocol": "Base protocol",
-    "binary_tensor_data": "Binary tensor data",
-    "raw": "Raw binary requests",
-    "classification": "Classification",
-    "classification_grpc": "Classification over gRPC",
-}
+TITLES: Mapping[str, str] = {name: title[0].upper() + title[1:] for name, title in extensions.TITLES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ class Model:
         """Return the names of the outputs that can be classified, the most informative first.
 
         Raises:
-            NotApplicable: no output can be classified.
+            NotApplicableError: no output can be classified.
         """
         return [spec.name for spec in self.role.outputs]
 

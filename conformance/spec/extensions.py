@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 HTTP, GRPC = "http", "grpc"
 TRANSPORTS = (HTTP, GRPC)
 # The areas of the requirements for clients, over each transport.
@@ -15,6 +17,15 @@ PROTOCOL = "protocol"
 CHOICES = (*EXTENSIONS, PROTOCOL)
 # Robustness: not an extension, and not part of any verdict. Judged only on request.
 ROBUSTNESS = "robustness"
+
+# extension -> its title within a sentence
+TITLES: Mapping[str, str] = {
+    PROTOCOL: "base protocol",
+    "binary_tensor_data": "binary tensor data",
+    "raw": "raw binary requests",
+    "classification": "classification",
+    "classification_grpc": "classification over gRPC",
+}
 
 # Values of `Row.needs`: an extension that a row needs besides that of its requirement.
 BINARY = ("binary_tensor_data",)

@@ -171,7 +171,7 @@ SAID: list[Case] = [
 
 
 @pytest.mark.parametrize(("received", "inference"), rows(SAID))
-def test_what_the_caller_meant_is_no_miss(received: ClientRequest, inference: Inference) -> None:
+def test_intended_request_has_no_differences(received: ClientRequest, inference: Inference) -> None:
     assert find_differences(received, inference) == ()
 
 
@@ -323,7 +323,7 @@ JUDGED_ELSEWHERE: list[tuple[str, ClientRequest]] = [
 
 
 @pytest.mark.parametrize("received", rows(JUDGED_ELSEWHERE))
-def test_what_is_wrong_in_itself_is_left_to_the_rules(received: ClientRequest) -> None:
+def test_request_that_violates_a_rule_has_no_differences(received: ClientRequest) -> None:
     assert judge_request(received).violations != ()
     assert find_differences(received, MEANT) == ()
 

@@ -83,7 +83,7 @@ SILENT: list[tuple[str, ClientRequest, set[str]]] = [
 
 
 @pytest.mark.parametrize(("received", "silent"), rows(SILENT))
-def test_of_some_requirements_a_request_says_nothing(received: ClientRequest, silent: set[str]) -> None:
+def test_request_without_feature_neither_meets_nor_violates_rule(received: ClientRequest, silent: set[str]) -> None:
     found = judge_request(received)
     said = {*found.met, *(miss.requirement for miss in found.violations)}
     assert not said & {f"CLIENT-SENDS-{one_of}" for one_of in silent}
@@ -97,7 +97,7 @@ def test_of_some_requirements_a_request_says_nothing(received: ClientRequest, si
         ClientRequest("HEAD", "/v2/models/m/infer"),
     ],
 )
-def test_what_asks_for_no_inference_is_not_judged(received: ClientRequest) -> None:
+def test_other_http_request_is_not_judged(received: ClientRequest) -> None:
     assert judge_request(received).met == ()
     assert judge_request(received).violations == ()
 
@@ -147,7 +147,7 @@ def test_every_rule_for_calls_is_of_the_ledger_and_has_a_row() -> None:
     assert {name for _, received in HONEST_CALLS for name in judge_request(received).met} == rules
 
 
-def test_what_is_no_call_for_an_inference_is_not_judged() -> None:
+def test_other_grpc_call_is_not_judged() -> None:
     assert judge_request(ClientRequest("GRPC", "/inference.GRPCInferenceService/ServerLive")) == RuleResults()
     assert judge_request(ClientRequest("GRPC", METHOD, (), b"\xff\xff")) == RuleResults()
 

@@ -13,6 +13,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.discovery.placement_search import find_placements
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
+from conformance.spec.extensions import OVER_HTTP
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import INFERENCE_HEADER
@@ -176,7 +177,7 @@ def test_answered_is_offered_refused_or_ignored_is_not(
 ) -> None:
     found = survey_of(handler)
     assert found.offered == dict.fromkeys(offered, "works")
-    assert set(found.refusals) == {"binary_tensor_data", "raw", "classification"} - offered
+    assert set(found.refusals) == set(OVER_HTTP) - offered
     assert found.broken == []
 
 

@@ -128,7 +128,7 @@ def test_parts_of_several_processes_are_one_recording_in_the_order_of_the_suite(
 
 
 @pytest.mark.parametrize("name", [journal.PART_NAME, journal.BODIES_NAME])
-def test_what_was_cut_short_becomes_no_recording(tmp_path: Path, name: str) -> None:
+def test_truncated_journal_is_refused(tmp_path: Path, name: str) -> None:
     Journal(tmp_path, "", SETTINGS)(call(0, b"", b"body"))
     left = tmp_path / name
     left.write_bytes(left.read_bytes()[:-2])
@@ -183,7 +183,7 @@ STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_what_is_no_recording_is_refused_with_a_sentence(
+def test_invalid_recording_is_refused_with_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(packed_files, "MAX_RUN_FILE_BYTES", 8 * MIB)
@@ -196,7 +196,7 @@ def test_what_is_no_recording_is_refused_with_a_sentence(
     assert "\n" not in str(refused.value)
 
 
-def test_a_body_that_follows_one_that_was_not_written_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_body_after_truncated_body_is_refused(tmp_path: Path) -> None:
     write = Journal(tmp_path, "", SETTINGS)
     write(call(0, b"", b"first"))
     stored = tmp_path / journal.BODIES_NAME

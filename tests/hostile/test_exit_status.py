@@ -69,7 +69,7 @@ WRONG: list[tuple[str, Callable[[Path], None], str]] = [
 
 
 @pytest.mark.parametrize(("option", "make", "said"), WRONG, ids=[f"{row[0][2:]}-{row[1].__name__}" for row in WRONG])
-def test_what_cannot_be_used_is_one_sentence(
+def test_unusable_file_is_one_line_usage_error(
     tmp_path: Path, url: str, option: str, make: Callable[[Path], None], said: str
 ) -> None:
     make(tmp_path / "given")

@@ -108,7 +108,7 @@ ELSE: dict[str, tuple[Act, FailureKind, str]] = {
 
 
 @pytest.mark.parametrize(("act", "kind", "told"), ELSE.values(), ids=ELSE)
-def test_what_is_no_answer_is_told_as_what_it_is(act: Act, kind: FailureKind, told: str) -> None:
+def test_invalid_grpc_answer_has_failure_kind(act: Act, kind: FailureKind, told: str) -> None:
     reply = make_call(act)
     assert reply.has_failed(kind)
     assert reply.outcome().startswith(told)
@@ -127,7 +127,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("trailers", STATUSES.values(), ids=STATUSES)
-def test_a_status_that_is_none_is_never_ok(trailers: tuple[tuple[str, str], ...]) -> None:
+def test_invalid_grpc_status_is_refusal(trailers: tuple[tuple[str, str], ...]) -> None:
     reply = make_call(answer_with_trailers(*trailers))
     assert (reply.succeeded, reply.is_refusal) == (False, True)
     assert reply.exchange.code in ("UNKNOWN", "INTERNAL")

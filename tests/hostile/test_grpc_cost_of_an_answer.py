@@ -88,21 +88,21 @@ def test_an_answer_takes_little_time_and_memory(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
-def test_what_is_no_more_than_odd_is_read(body: bytes) -> None:
+def test_unusual_message_is_parsed(body: bytes) -> None:
     answer = parse(body)
     assert answer.document is not None
     assert len(answer.outputs) == (1 if b"O" in body else 0)
 
 
 @pytest.mark.parametrize("body", TOO_LARGE.values(), ids=TOO_LARGE)
-def test_what_is_more_than_anybody_reads_is_told(body: bytes) -> None:
+def test_oversized_message_is_one_finding(body: bytes) -> None:
     answer = parse(body)
     assert (answer.document, answer.outputs) == (None, ())
     assert [finding.kind for finding in answer.findings] in (["message-too-large"], ["outputs-too-many"])
 
 
 @pytest.mark.parametrize("body", NO_MESSAGE.values(), ids=NO_MESSAGE)
-def test_what_is_no_message_has_no_findings(body: bytes) -> None:
+def test_undecodable_message_has_no_document(body: bytes) -> None:
     answer = parse(body)
     assert (answer.document, answer.outputs, parse_message(body)) == (None, (), None)
 

@@ -137,7 +137,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("act", NOTHING)
-def test_where_nothing_comes_of_a_call_it_ends_with_the_patience(act: Act) -> None:
+def test_silent_call_ends_after_wait_budget(act: Act) -> None:
     started = time.monotonic()
     reply = make_call(act)
     assert time.monotonic() - started < MAX_CALL_S
@@ -274,7 +274,9 @@ TOO_MUCH: list[tuple[Act, FailureKind, str]] = [
 
 
 @pytest.mark.parametrize(("act", "kind", "told"), TOO_MUCH, ids=[row[0].__name__ for row in TOO_MUCH])
-def test_too_much_ends_a_call_at_once(act: Act, kind: FailureKind, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_answer_ends_call_at_once(
+    act: Act, kind: FailureKind, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(grpc_client, "MAX_ANSWER_BYTES", 1_000_000)
     reply = make_call(act, timeout=60)
     assert reply.has_failed(kind)
@@ -325,7 +327,7 @@ def test_three_calls_of_which_nothing_comes_and_a_plain_one_are_enough(act: Act)
         begin_answer((":status", "204")),
     ],
 )
-def test_no_such_answer_meets_a_requirement(act: Act) -> None:
+def test_malformed_answer_is_unmet(act: Act) -> None:
     reply = make_call(act, timeout=MAX_CALL_S)
     with pytest.raises(UnmetError):
         expect(reply).answered().output("OUTPUT")

@@ -114,7 +114,7 @@ def test_metadata_over_the_limit_are_refused(server: Any) -> None:
     assert error.value.code().name == "RESOURCE_EXHAUSTED"
 
 
-def test_a_bomb_is_not_unpacked_to_the_end() -> None:
+def test_gzip_bomb_is_refused_within_memory_limit() -> None:
     packer = zlib.compressobj(1, wbits=31)
     packed = b"".join([*(packer.compress(bytes(1_000_000)) for _ in range(100)), packer.flush()])
     stream = Stream([*CALL, ("grpc-encoding", "gzip")], add_prefix(packed, compressed=True))
@@ -179,7 +179,7 @@ def test_the_end_is_quiet_with_calls_under_way() -> None:
             call.cancel()
 
 
-def test_an_end_that_calls_under_way_hold_up_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_abandons_stop_delayed_by_open_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     has_ended = asyncio.Event()
 
     async def stop(_grace: float) -> None:

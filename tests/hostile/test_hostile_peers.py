@@ -46,7 +46,7 @@ CLIENTS = (send_over_httpcore, send_over_bare_socket)
 
 
 @on_each(list(product(ROWS, CLIENTS)), lambda row, send: f"{row.name} by {send.__name__}")
-def test_an_exchange_comes_to_what_it_is(row: Row, send: SendMethod, *, peer: HostileProxy) -> None:
+def test_misbehaviour_has_expected_status_and_failure(row: Row, send: SendMethod, *, peer: HostileProxy) -> None:
     peer.misbehaves = row.does
     peer.rewind()
     started = time.monotonic()
@@ -76,13 +76,13 @@ def one_after_the_other(script: Script, times: int = 3) -> list[Exchange]:
 
 
 @pytest.mark.parametrize("more", [make_answer(body=b"stale"), make_answer(body=b"stale")[:20], b"\r\n", b"x"])
-def test_what_stands_behind_an_answer_is_not_the_next_one(more: bytes) -> None:
+def test_bytes_after_answer_are_discarded(more: bytes) -> None:
     found = one_after_the_other(make_answers(make_answer(body=b"first") + more, make_answer(body=b"second")))
     assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
     assert all(exchange.failure is None for exchange in found)
 
 
-def test_what_stands_behind_an_answer_is_not_the_next_one_on_a_line() -> None:
+def test_bytes_after_answer_are_discarded_on_one_connection() -> None:
     hostile_one = make_answers(make_answer(body=b"first") + make_answer(body=b"stale"), make_answer(body=b"second"))
     with serve_scripts(hostile_one, make_answers(*[make_answer(body=b"honest")] * 2)) as url:
         line = PersistentConnection(Settings(url, timeout=PATIENCE))
@@ -92,7 +92,7 @@ def test_what_stands_behind_an_answer_is_not_the_next_one_on_a_line() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"garbage\r\n\r\n", b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-Le"])
-def test_an_answer_that_is_none_is_not_asked_for_again(garbage: bytes) -> None:
+def test_request_with_invalid_answer_is_not_repeated(garbage: bytes) -> None:
     first, second, third = one_after_the_other(make_answers(make_answer(body=b"first"), garbage))
     assert (first.body, third.body) == (b"first", b"honest")
     assert second.status is None
@@ -114,7 +114,7 @@ def test_a_connection_that_was_closed_meanwhile_is_no_failure(script: Script) ->
     assert [exchange.body for exchange in found] == [b"first", b"honest", b"honest"]
 
 
-def test_nothing_is_followed_kept_or_sent_back() -> None:
+def test_redirects_cookies_and_challenges_are_ignored() -> None:
     tempting = make_answer(
         302,
         "Set-Cookie: a=b; Path=/",

@@ -75,7 +75,7 @@ def judged(
 
 
 @on_each(misbehaviours.ROWS, own_name)
-def test_a_row_whose_answer_is_none_fails_by_what_it_looks_at(
+def test_misbehaviour_fails_requirement_of_row(
     misbehaviour: misbehaviours.Row, *, peer: HostileProxy, survey: DiscoveryResult
 ) -> None:
     result = judged(
@@ -153,7 +153,7 @@ def test_an_endless_flood_ends_the_run(server: str, tmp_path: Path) -> None:
     assert "never ends an answer" in found.why
 
 
-def test_what_is_nasty_stays_harmless_wherever_it_is_shown(server: str, tmp_path: Path) -> None:
+def test_control_characters_are_escaped_in_all_outputs(server: str, tmp_path: Path) -> None:
     wanted = ("--conformance-report=r.html", "--conformance-report=r.md", "--junitxml=j.xml")
     in_rows = match_from_word(5, b"/multi/infer")  # behind the requests that ask whether the model answers
     found = ended(server, tmp_path, gives_nasty_errors, in_rows, "-k", "request-follows-its-json", "-vv", *wanted)

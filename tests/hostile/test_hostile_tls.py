@@ -134,7 +134,7 @@ def settings_for(url: str, ca_file: str, *, insecure: bool = False) -> Settings:
 
 @CLIENTS
 @pytest.mark.parametrize("certify", UNTRUSTED)
-def test_what_is_not_to_be_trusted_gets_no_request(
+def test_untrusted_certificate_gets_no_request(
     authority: trustme.CA, trusted: str, certify: Certify, send: SendMethod
 ) -> None:
     seen: list[bytes] = []
@@ -148,7 +148,7 @@ def test_what_is_not_to_be_trusted_gets_no_request(
 
 @CLIENTS
 @pytest.mark.parametrize("speak", BROKEN)
-def test_what_is_no_tls_gets_no_request(
+def test_server_without_tls_gets_no_request(
     trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: SendMethod
 ) -> None:
     seen: list[bytes] = []

@@ -94,7 +94,7 @@ def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_a_lie_comes_to_a_sentence_or_to_a_verdict(lie: Any) -> None:
+def test_false_metadata_ends_in_reason_or_outcomes(lie: Any) -> None:
     started = time.monotonic()
     reason, outcomes = told(lying(lie))
     assert time.monotonic() - started < SECONDS

@@ -56,7 +56,7 @@ def case_of(check: str, row: str) -> tuple[Check, Row]:
 # --- apart -----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_of_it_is_collected_unless_it_is_asked_for() -> None:
+def test_robustness_rows_are_collected_only_on_request() -> None:
     for subjects in (ROLES, Subjects(("some",), with_roles=False)):
         found = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
         assert ROBUSTNESS not in {check.area for check, _ in found}
@@ -66,7 +66,7 @@ def test_nothing_of_it_is_collected_unless_it_is_asked_for() -> None:
 
 
 @on_each(CASES, row_name)
-def test_a_row_answers_for_what_no_verdict_rests_on(check: Check, row: Row) -> None:
+def test_row_covers_one_robustness_requirement(check: Check, row: Row) -> None:
     assert [ledger.get_requirement(name).is_of_robustness for name in check.requirements(row)] == [True]
 
 
@@ -99,7 +99,7 @@ def server() -> Iterator[Server]:
     [case for case in CASES if not case[0].is_over_grpc and case[1].id not in SLOW and case[1].role in (None, "rank2")],
     row_name,
 )
-def test_the_bundled_server_holds(check: Check, row: Row, *, server: Server) -> None:
+def test_bundled_server_passes_robustness_row(check: Check, row: Row, *, server: Server) -> None:
     (result,) = judged(server.url, [(check, row)])
     assert (result.outcome, result.message) == (Outcome.PASS, "")
 
@@ -198,7 +198,7 @@ HEADER = case_of("chunk-size-is-a-number", "of-letters")
     ],
 )
 @pytest.mark.parametrize("strict", [False, True])
-def test_what_does_not_hold_is_no_failure(otherwise: Otherwise, outcome: Outcome, said: str, strict: bool) -> None:
+def test_unmet_robustness_is_advice(otherwise: Otherwise, outcome: Outcome, said: str, strict: bool) -> None:
     with serving_but(otherwise) as url:
         (result,) = judged(url, [HEADER], strict=strict, timeout=1)
     assert result.outcome is outcome
@@ -207,7 +207,7 @@ def test_what_does_not_hold_is_no_failure(otherwise: Otherwise, outcome: Outcome
     assert result.failure is None or result.failure.repeat == ""
 
 
-def test_what_comes_behind_a_death_is_not_judged_and_names_it() -> None:
+def test_row_after_crash_is_error_that_names_the_crash() -> None:
     with serving_but(dies) as url:
         first, second = judged(url, [HEADER, CUT], timeout=1)
     assert first.failure is not None
@@ -228,7 +228,7 @@ SHORT = ("--target-url=reference", "--target-extension=raw", "--target-timeout=3
 SELECTED = ("-k", "robustness.reset-harms-nobody or metadata.server-metadata-is-an-object or odd-name-leads-nowhere")
 
 
-def test_a_report_says_it_beside_the_verdict(tmp_path: Path) -> None:
+def test_report_has_robustness_apart_from_verdict(tmp_path: Path) -> None:
     arguments = (*SHORT, *SELECTED, "--conformance-robustness")
     names = ("r.json", "r.html", "r.md")
     done = judge(tmp_path, *arguments, *[f"--conformance-report={name}" for name in names])
@@ -250,7 +250,7 @@ def test_a_report_says_it_beside_the_verdict(tmp_path: Path) -> None:
         (("--target-replay=run.har",), "--target-replay"),
     ],
 )
-def test_it_is_not_sent_beside_others_or_to_a_recording(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
+def test_robustness_refuses_workers_and_recordings(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
     done = judge(tmp_path, "--target-url=http://127.0.0.1:9", "--conformance-robustness", *more)
     assert done.returncode == 4
     assert said in done.stderr

@@ -81,7 +81,7 @@ def test_of_basic_credentials_every_part_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("value", ["Bearer ", "Token ", ""])
-def test_of_a_scheme_nothing_is_hidden(value: str) -> None:
+def test_authorization_scheme_is_not_masked(value: str) -> None:
     secrets = find_user_secrets((("Authorization", value + TOKEN),))
     assert hide(f"got {value}{TOKEN}", secrets) == f"got {value}{'*' * len(TOKEN)}"
 
@@ -108,7 +108,7 @@ def test_words_and_numbers_stay_in_honest_answers(value: str, body: bytes) -> No
     assert hide_bytes(body, find_user_secrets((("X-Tenant", value),))) == body
 
 
-def test_what_was_sent_may_come_back() -> None:
+def test_secret_echoed_from_request_body_is_not_masked() -> None:
     message = Message("/v2/models/m/infer", (), b'{"data": ["production-europe"]}')
     secrets = find_user_secrets((("X-Tenant", "production-europe"),))
     echo = Exchange(0, message, "http://x/", 200, (), b'{"data": ["production-europe"]}')
@@ -127,7 +127,7 @@ def test_what_was_sent_may_come_back() -> None:
         ("classification", "a word of the protocol"),
     ],
 )
-def test_what_cannot_be_hidden_is_said(value: str, why: str) -> None:
+def test_unmaskable_header_has_reason(value: str, why: str) -> None:
     ((name, said),) = find_unmaskable_headers([("Authorization", value), ("X-Key", TOKEN), ("Host", "a")])
     assert name == "Authorization"
     assert why in said
@@ -276,7 +276,7 @@ def test_values_of_variables_and_files(monkeypatch: pytest.MonkeyPatch, key_file
         ("@/", "the file /: Is a directory"),
     ],
 )
-def test_values_that_cannot_be_had(value: str, said: str) -> None:
+def test_unreadable_header_value_is_settings_error(value: str, said: str) -> None:
     with pytest.raises(SettingsError) as refused:
         expand_headers([f"X: {value}"])
     assert said in str(refused.value)

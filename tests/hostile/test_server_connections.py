@@ -104,7 +104,7 @@ def test_the_end_is_quiet_whatever_is_in_flight(numbers: list[signal.Signals]) -
 
 
 @pytest.mark.parametrize("option", ["--max-connections=0", "--max-json=-1", "--patience=nan", "--max-elements=x"])
-def test_a_limit_that_is_none_is_one_line(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_limit_is_one_line_usage_error(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     limits.add_options(parser)
     with pytest.raises(SystemExit) as ended:
@@ -137,7 +137,7 @@ class Answers:
         self.is_aborted = True
 
 
-def test_a_client_is_left_that_takes_nothing_of_its_answer_any_more() -> None:
+def test_stalled_client_is_disconnected() -> None:
     async def watch() -> tuple[bool, list[int]]:
         answers = Answers(9, 5, 1, 1, 1)
         StallTimer(cast(Any, answers), asyncio.get_running_loop(), 0.0)

@@ -105,7 +105,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "M-SEARCH"])
-def test_what_is_not_there_is_404_in_the_form_of_the_protocol(server: Server, method: str) -> None:
+def test_unknown_path_is_404_with_error_object(server: Server, method: str) -> None:
     with server.connection() as connection:
         for path in UNKNOWN:
             connection.sendall(line(method.encode(), path.encode()))

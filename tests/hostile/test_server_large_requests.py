@@ -46,7 +46,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_more_than_anybody_needs_is_too_large(server: Server, name: str) -> None:
+def test_oversized_gzip_body_is_413(server: Server, name: str) -> None:
     body = gzip.compress(LARGE[name], 1)
     answer = server.exchange(
         make_infer_request("identity_int32", body).replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n", 1)
@@ -56,7 +56,7 @@ def test_more_than_anybody_needs_is_too_large(server: Server, name: str) -> None
 
 
 @pytest.mark.parametrize("member", ["inputs", "outputs"])
-def test_so_many_entries_and_no_more(member: str) -> None:
+def test_more_than_1024_entries_are_refused(member: str) -> None:
     assert len(members.get_objects({member: [{}] * 1024}, member)) == 1024
     with pytest.raises(InferenceError, match=f"{member} has 1025 entries, more than the limit of 1024"):
         members.get_objects({member: [{}] * 1025}, member)
@@ -86,7 +86,7 @@ def test_others_are_answered_while_a_large_request_is_under_way(server: Server) 
         assert len(json.loads(read_answer(slow).body)["outputs"][0]["data"]) == count
 
 
-def test_what_is_large_is_done_in_another_thread() -> None:
+def test_large_body_is_parsed_in_another_thread() -> None:
     async def names(size: int) -> int:
         return await workers.run_in_worker(size, threading.get_ident)
 
@@ -107,7 +107,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
-def test_in_slices_a_text_is_what_it_is_at_once(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sliced_parsing_equals_parsing_at_once(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def outcome() -> str:
         try:
             return repr(strict_json.parse_object(text.encode()))
@@ -182,7 +182,7 @@ def test_members_of_gzip_that_hold_nothing_are_counted() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 5, 1 << 20])
-def test_what_becomes_large_is_unpacked_in_slices(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_gzip_body_is_unpacked_in_slices(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_body, "UNPACKED_BYTES", most)
     octets = b"[]," * 5000
     packed = gzip.compress(octets)

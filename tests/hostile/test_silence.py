@@ -65,7 +65,7 @@ def test_a_server_that_answers_plain_requests_alone_is_lost_a_little_later() -> 
         target.close()
 
 
-def test_an_inference_that_is_answered_gives_new_patience() -> None:
+def test_answered_inference_resets_silence() -> None:
     with serve_scripts(silent_to(b"/m/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         for _ in range(4):
@@ -85,7 +85,7 @@ def test_requests_that_are_never_answered_end_nothing_while_an_earlier_inference
         target.close()
 
 
-def test_answers_to_all_else_give_none() -> None:
+def test_answered_metadata_does_not_reset_silence() -> None:
     with serve_scripts(silent_to(b"/infer")) as url:
         target = Target(Settings(url, timeout=1.0))
         for _ in range(2):

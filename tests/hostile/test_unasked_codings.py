@@ -50,19 +50,19 @@ def nothing_to_judge(does: Callable[[Wire], None]) -> str:
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_what_is_never_plain_is_named(coding: str) -> None:
+def test_unrequested_coding_of_every_answer_is_named(coding: str) -> None:
     def refusing(wire: Wire) -> None:
         wire.send(make_answer(404, "Connection: close", f"Content-Encoding: {coding}", body=CODINGS[coding](b"{}")))
 
     assert nothing_to_judge(refusing).startswith(f"URL answers in the content coding {coding}, although requests have")
 
 
-def test_answers_alone_may_be_coded() -> None:
+def test_unrequested_coding_of_metadata_is_named() -> None:
     said = nothing_to_judge(json_only("br", is_coded=lambda line: b"GET /v2 " in line))
     assert said.startswith("URL answers in the content coding br, although requests have")
 
 
-def test_without_a_coding_nothing_is_said_of_one() -> None:
+def test_uncoded_answers_name_no_coding() -> None:
     said = nothing_to_judge(json_only("br", is_coded=lambda _: False))
     assert "offers none of the extensions" in said
     assert "coding" not in said

@@ -110,9 +110,8 @@ def test_request_side_has_an_answer_side(requirement_id: str) -> None:
 
 @on_each(IDS)
 def test_notes_name_only_known_ids(requirement_id: str) -> None:
-    named = re.findall(
-        r"\b(?:BIN|RAW|CLS|OIP|HTTP|GRPC)(?:-[A-Z0-9]+)+(?:/grpc)?\b", ledger.get_requirement(requirement_id).note
-    )
+    prefixes = "|".join({key.partition("-")[0] for key in IDS})
+    named = re.findall(rf"\b(?:{prefixes})(?:-[A-Z0-9]+)+(?:/grpc)?\b", ledger.get_requirement(requirement_id).note)
     assert set(named) <= set(IDS)
 
 

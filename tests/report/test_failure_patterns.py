@@ -71,11 +71,11 @@ def test_requests_that_failed_differently_are_told_apart() -> None:
     ],
     ids=["one-row", "few-others", "answered", "answered-wrongly", "unexplained", "advice", "wrong-answers", "unsent"],
 )
-def test_nothing_is_said_where_it_is_uncertain(rows: list[Report]) -> None:
+def test_uncertain_pattern_is_not_reported(rows: list[Report]) -> None:
     assert find_patterns(rows) == []
 
 
-def test_a_tenth_may_stay_unexplained() -> None:
+def test_pattern_may_leave_a_tenth_of_failures_unexplained() -> None:
     assert texts([*refused(BYTES, count=9), row("OIP-ID", JSON), *ANSWERED]) == [BYTES]
 
 
@@ -105,7 +105,7 @@ def order(rows: list[Report]) -> list[str]:
     return [block.requirement for block in build_blocks(rows, Outcome.FAIL, patterns=patterns)]
 
 
-def test_what_a_pattern_explains_comes_behind_what_it_does_not() -> None:
+def test_failures_explained_by_pattern_come_last() -> None:
     rows = [*refused(BYTES, unmet="OIP-OUTPUTS-LISTED"), *refused(BYTES), *ANSWERED]
     other = check("headers.x", "", "fail", unmet="BIN-HEADER-O")
     assert order([*rows, other]) == ["OIP-ANSWER", "BIN-HEADER-O", "OIP-OUTPUTS-LISTED"]

@@ -83,7 +83,7 @@ def test_requirements_are_grouped_by_area_and_concern() -> None:
         (requirement("B", "MUST", "pass"), "unknown", "unknown"),
     ],
 )
-def test_a_cell_says_what_became_of_a_requirement(entry: Report, kind: str, word: str) -> None:
+def test_cell_has_kind_and_word_of_outcome(entry: Report, kind: str, word: str) -> None:
     found = cells(
         build(report(requirements=[entry]), report("z", requirements=[requirement("A", "MUST", "pass")])), "A"
     )
@@ -154,7 +154,7 @@ def test_an_unmet_requirement_links_to_the_issues_of_its_server() -> None:
     assert 'href="https://tracker.example/alpha/A" rel="noreferrer">' in matrix_page.render_page(found)
 
 
-def test_a_cell_refers_to_the_next_version_where_its_rows_say_the_same() -> None:
+def test_cell_with_same_rows_links_to_next_version() -> None:
     found = build(*[named("a", str(place), judged("A", "fail", 1 + place // 2)) for place in range(3)])
     assert [cell.same_as for cell in cells(found, "A")] == [1, None, None]
     page = matrix_page.render_page(found)
@@ -203,7 +203,7 @@ def test_usual_requests_come_before_others_and_rare_ones_last() -> None:
     assert [each.row.id for each in found] == names[::-1]
 
 
-def test_what_several_servers_do_comes_before_what_one_does() -> None:
+def test_finding_of_several_servers_precedes_finding_of_one() -> None:
     reports = [named(name, "1", judged("OIP-ID", "fail", 1, 9)) for name in "ab"]
     alone = named("c", "1", judged("OIP-MODEL-VERSION", "fail", 9))
     assert [each.row.id for each in choose_findings(build(alone, *reports))] == ["OIP-ID", "OIP-MODEL-VERSION"]
@@ -295,7 +295,7 @@ def test_hostile_text_stays_text() -> None:
     assert re.findall(r"[^ -~\n\u00b7\u2013\u2192]", tags.text) == []
 
 
-def test_differences_alone_are_said_to_be_that() -> None:
+def test_matrix_of_differences_says_so() -> None:
     same = requirement("BIN-ORDER-I", "MUST", "pass")
     pairs = [
         (name, report(name, requirements=[requirement("BIN-ORDER-O", "MUST", verdict), same]))

@@ -22,7 +22,7 @@ def test_the_protocol_comes_before_its_extensions() -> None:
     assert found == [("OIP-ID", 1), ("BIN-HEADER-I", 1)]
 
 
-def test_what_more_of_the_rows_miss_comes_first() -> None:
+def test_requirement_failed_by_larger_share_of_rows_is_first() -> None:
     passed = check("headers.x", "b", "pass", requirements=["BIN-HEADER-I"])
     found = names(failed("headers.x", "a", "BIN-HEADER-I"), passed, failed("sizes.x", "a", "BIN-SIZE-O"))
     assert found == [("BIN-SIZE-O", 1), ("BIN-HEADER-I", 1)]
@@ -35,7 +35,7 @@ def test_rows_of_several_checks_are_one_block() -> None:
     assert (block.count, block.judged) == (3, 3)
 
 
-def test_a_golden_case_stands_with_the_check_of_what_it_misses() -> None:
+def test_failed_golden_case_joins_block_of_dedicated_check() -> None:
     golden = failed("golden.x", "a", "OIP-ANSWER", requirements=["OIP-ANSWER", "BIN-SIZE-O"])
     dedicated = failed("sizes.x", "a", "BIN-SIZE-O")
     assert names(golden) == [("OIP-ANSWER", 1)]
@@ -44,11 +44,11 @@ def test_a_golden_case_stands_with_the_check_of_what_it_misses() -> None:
     assert (block.first.check, block.first.requirement) == ("sizes.x", "BIN-SIZE-O")
 
 
-def test_what_this_version_does_not_know_comes_last() -> None:
+def test_unknown_requirement_is_last() -> None:
     found = names(failed("odd.x", "a", "ODD"), failed("headers.x", "a", "BIN-HEADER-I"))
     assert found == [("BIN-HEADER-I", 1), ("ODD", 1)]
 
 
-def test_what_a_golden_case_alone_misses_comes_behind_what_is_clear() -> None:
+def test_requirement_of_golden_case_alone_follows_dedicated_checks() -> None:
     golden = failed("golden.x", "a", "OIP-ANSWER", requirements=["OIP-ANSWER"])
     assert names(golden, failed("sizes.x", "a", "BIN-SIZE-O")) == [("BIN-SIZE-O", 1), ("OIP-ANSWER", 1)]

@@ -144,7 +144,7 @@ def test_a_filter_is_in_the_address_and_comes_from_it(failing: Page) -> None:
 
 
 @pytest.mark.parametrize("address", ["#%", "#none", "#?area=none&q=%00", "#unmet-BIN-ORDER-O?level=MAY", "#?a=b?c"])
-def test_an_address_of_nothing_ends_nothing(failing: Page, address: str) -> None:
+def test_unknown_fragment_is_ignored(failing: Page, address: str) -> None:
     failing.goto(failing.url + address)
     failing.reload()
     assert failing.locator("h1").is_visible()
@@ -182,7 +182,7 @@ def test_a_byte_that_is_touched_shows_its_part(failing: Page) -> None:
     assert answer.locator(".told").inner_text() == "14 (0x000e) is 00: tensor 0 OUT0 INT32 element 0"
 
 
-def test_what_is_no_body_stays_text(browser: Browser, tmp_path: Path) -> None:
+def test_invalid_base64_body_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
     forged = HALF | {"body_base64": "no base64!"}
     unmet = failure(evidence={"request": forged, "answer": forged})
     made = report("nonconformant", rows=[check(outcome="fail", failure=unmet)])

@@ -187,7 +187,7 @@ def test_observations_are_summed_up() -> None:
     ]
 
 
-def test_what_nobody_has_is_left_out() -> None:
+def test_empty_sections_are_omitted() -> None:
     headings = [line for line in markdown(report()) if line.startswith("#")]
     assert headings == [
         "# Conformance of model servers, side by side",
@@ -213,7 +213,7 @@ TWO = report(
 )
 
 
-def test_of_differences_what_is_alike_is_left_out() -> None:
+def test_keep_differences_drops_equal_entries() -> None:
     found = keep_differences(compared(ONE, TWO))
     assert [(entry.id, entry.outcomes) for own in found.areas.values() for entry in own] == [
         ("BIN-SIZE-O", ["fail", "pass"])
@@ -266,7 +266,7 @@ def changed(**changes: Any) -> Callable[[], bytes]:
     ],
     ids=["absent", "empty", "bytes", "nested", "too little", "an array", "version", "member", "check"],
 )
-def test_what_is_no_report_is_one_line(
+def test_invalid_report_is_one_line_error(
     content: Callable[[], bytes] | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "x.json"
@@ -282,7 +282,7 @@ def test_what_is_no_report_is_one_line(
 
 @pytest.mark.parametrize("name", ["\ud800", "a"])
 @pytest.mark.parametrize("digest", ["0" * 64 + "\n", "0" * 64])
-def test_what_the_fast_check_does_not_take_jsonschema_decides(name: str, digest: str, tmp_path: Path) -> None:
+def test_report_refused_by_fast_check_is_validated_by_jsonschema(name: str, digest: str, tmp_path: Path) -> None:
     target = report()["target"] | {"roles": {name: "m"}}
     file = tmp_path / "x.json"
     file.write_bytes(changed(target=target, suite=report()["suite"] | {"digest": digest})())

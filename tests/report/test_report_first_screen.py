@@ -46,19 +46,19 @@ def test_there_are_five_of_them() -> None:
     assert "Fix these first, of 9 requirements" in text(page)
 
 
-def test_where_all_is_met_there_is_nothing_to_fix() -> None:
+def test_conformant_run_has_no_first_block() -> None:
     page = parsed(CONFORMANT)
     assert with_class(page, "first") == []
     assert "Nothing has to be fixed" in text(page)
 
 
-def test_where_all_must_is_met_advice_stands_there() -> None:
+def test_advice_is_first_if_all_musts_are_met() -> None:
     advised = check("ordering.advice", "", "advisory", failure=failure("BIN-BODY-LONG", level="SHOULD"))
     (first,) = with_class(parsed(report(rows=[check(), advised])), "first")
     assert [link.get("href") for link in first.iter("a")] == ["#advice-BIN-BODY-LONG"]
 
 
-def test_where_nothing_could_be_judged_what_stands_in_the_way_is_there() -> None:
+def test_blocked_row_is_first_if_nothing_is_judged() -> None:
     blocked = check("ordering.stuck", "a", "blocked", message="m answers no plain request")
     page = parsed(report("incomplete", rows=[blocked]))
     (first,) = with_class(page, "first")

@@ -50,7 +50,7 @@ def test_runs_stand_by_day_and_those_of_a_day_by_version() -> None:
     ]  # fmt: skip
 
 
-def test_what_got_fixed_and_what_broke_is_said_of_the_run_that_shows_it() -> None:
+def test_fixes_and_regressions_are_listed_for_their_run() -> None:
     first, second, third = only(
         run("2026-01-01", a="fail", b="pass"), run("2026-02-01", a="pass", b="fail"), run("2026-03-01", b="fail")
     ).runs
@@ -92,7 +92,7 @@ def test_counts_of_a_run() -> None:
     )
 
 
-def test_what_some_run_did_not_meet_stands_there_for_all_runs() -> None:
+def test_requirement_unmet_in_one_run_is_listed_for_all() -> None:
     found = only(run("2026-01-01", a="fail", c=""), run("2026-02-01", c="advisory"))
     assert {entry.id: entry.outcomes for entry in found.unmet} == {
         "BIN-ORDER-O": ["fail", "pass"],
@@ -114,7 +114,7 @@ def test_another_suite_is_said() -> None:
 
 
 @pytest.mark.parametrize("started", ["yesterday", "2026-01-01", "2026-01-01T00:00:00"])
-def test_a_time_that_is_none_or_has_no_zone_ends_nothing(started: str) -> None:
+def test_invalid_start_time_sorts_last(started: str) -> None:
     found = only(run("2026-02-01"), run("2026-01-01") | {"started": started})
     assert [each.file for each in found.runs] == ["1.json", "0.json"]
 

@@ -172,11 +172,11 @@ def test_the_markdown_page_keeps_its_limit_and_says_what_it_left_out(limit: int)
 
 
 @pytest.mark.parametrize(("limit", "length"), [(100, 48), (48, 48), (47, 0), (0, 0), (-5, 0)])
-def test_where_there_is_no_room_there_is_a_line_or_nothing(limit: int, length: int) -> None:
+def test_markdown_below_minimum_is_one_line_or_empty(limit: int, length: int) -> None:
     assert len(markdown(NONCONFORMANT, limit)) == length
 
 
-def test_one_that_is_left_out_is_one() -> None:
+def test_single_omitted_failure_is_singular() -> None:
     whole = markdown(many(2))
     assert "is left out" not in whole
     assert "1 more failure is left out" in markdown(many(2), 8000)
@@ -258,12 +258,12 @@ def test_annotations() -> None:
 
 
 @pytest.mark.parametrize("environment", [{}, {"GITHUB_ACTIONS": "false"}])
-def test_outside_of_github_there_are_none(environment: dict[str, str]) -> None:
+def test_annotations_need_github(environment: dict[str, str]) -> None:
     assert list(github.build_commands(NONCONFORMANT, environment)) == []
     assert list(github.build_commands(None, ACTIONS)) == []
 
 
-def test_ten_of_a_kind() -> None:
+def test_annotations_are_limited_to_ten_of_a_kind() -> None:
     kinds = [command.partition(" ")[0] for command in commands(many(50))]
     assert kinds == ["::error"] * 10 + ["::warning"] * 10
     cut = many(50) | {"verdict": "incomplete"}

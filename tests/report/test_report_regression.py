@@ -36,7 +36,7 @@ def outcomes(*given: str) -> dict[str, object]:
         ("pass", "advisory", Regression((), (), ()), 0),
     ],
 )
-def test_what_counts_as_worse(old: str, new: str, found: Regression, status: int) -> None:
+def test_regressions_are_worse_outcomes(old: str, new: str, found: Regression, status: int) -> None:
     assert compare(outcomes(old), outcomes(new)) == found
     assert found.exit_status == status
 

@@ -91,7 +91,7 @@ def test_a_requirement_and_a_row_take_a_line_each() -> None:
     assert sum(line.startswith('{"') for line in lines) == len(summary["requirements"]) + len(summary["rows"])
 
 
-def test_what_needs_every_row_takes_no_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_summary_is_refused_where_all_rows_are_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, summarize(whole()))
     for arguments in (["report", str(path), "-o", "x.md"], ["compare", "--gate", str(path), str(path)]):
         assert main.main(arguments) == 2

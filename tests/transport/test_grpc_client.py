@@ -147,7 +147,7 @@ def test_a_header_that_is_no_metadata_is_an_error_of_settings() -> None:
 # --- no answer -------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_listens() -> None:
+def test_closed_port_is_unreachable_over_grpc() -> None:
     with reserve_closed_port() as port, pytest.raises(UnreachableError, match=f"cannot connect to grpc://.*:{port}: "):
         asked(f"127.0.0.1:{port}")
 
@@ -229,7 +229,7 @@ def test_tls_is_verified(authority: trustme.CA, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "another.example"])
-def test_tls_is_not_verified_where_that_is_said(authority: trustme.CA, name: str) -> None:
+def test_insecure_setting_skips_tls_verification(authority: trustme.CA, name: str) -> None:
     with serving(lambda *_: b"secret", credentials(authority, name)) as address:
         assert asked(f"grpcs://{address}", insecure=True).body == b"secret"
 
@@ -253,7 +253,7 @@ def test_an_address(text: str, address: GrpcAddress, url: str) -> None:
 @pytest.mark.parametrize(
     "text", ["host", ":8001", "http://host:1", "host:port", "host:99999", "host:1/path", "u@host:1"]
 )
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_grpc_address_is_settings_error(text: str) -> None:
     with pytest.raises(SettingsError, match="give HOST:PORT, or grpcs://HOST:PORT for TLS"):
         parse_grpc_address(text)
 

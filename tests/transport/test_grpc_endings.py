@@ -58,7 +58,7 @@ def asked(*ends: End, calls: int = 1) -> list[Reply]:
         ),
     ],
 )
-def test_no_answer(end: End, kind: str, told: str) -> None:
+def test_answer_without_valid_status_or_message_is_failure(end: End, kind: str, told: str) -> None:
     (reply,) = asked(end)
     assert reply.status is None
     assert reply.has_failed(FailureKind(kind))
@@ -81,12 +81,12 @@ def test_no_answer(end: End, kind: str, told: str) -> None:
         (make_trailers_only(status="502"), 502, "UNAVAILABLE: HTTP status 502"),
     ],
 )
-def test_a_refusal(end: End, status: int, told: str) -> None:
+def test_grpc_status_is_refusal(end: End, status: int, told: str) -> None:
     (reply,) = asked(end)
     assert (reply.status, reply.outcome(), reply.is_refusal) == (status, told, True)
 
 
-def test_a_status_that_is_said_again_is_the_end_all_the_same() -> None:
+def test_repeated_trailers_end_the_call() -> None:
     """A server of gRPC's C++ library does so where a message is none; HTTP/2 forbids it."""
     ended = bytes.fromhex("000001 01 05 00000001 88") + bytes.fromhex("000004 03 00 00000001 00000000")
 
@@ -107,7 +107,7 @@ def test_a_status_that_is_said_again_is_the_end_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("message", [b"", b"a"])
-def test_an_answer(message: bytes) -> None:
+def test_message_with_status_ok_succeeds(message: bytes) -> None:
     (reply,) = asked(make_answer(("grpc-status", "0"), data=b"\0\0\0\0" + bytes([len(message)]) + message))
     assert (reply.succeeded, reply.body) == (True, message)
 
@@ -120,7 +120,7 @@ def outcomes(replies: Sequence[Reply]) -> list[str]:
     return [reply.outcome() for reply in replies]
 
 
-def test_a_connection_that_was_closed_while_it_was_kept_is_made_anew() -> None:
+def test_call_on_closed_kept_connection_is_repeated() -> None:
     refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
@@ -133,7 +133,7 @@ def test_a_connection_that_was_closed_while_it_was_kept_is_made_anew() -> None:
     assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
 
-def test_a_stream_that_the_server_did_not_begin_is_made_again_on_another_connection() -> None:
+def test_refused_stream_is_repeated_on_new_connection() -> None:
     refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
@@ -144,17 +144,17 @@ def test_a_stream_that_the_server_did_not_begin_is_made_again_on_another_connect
     assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
 
-def test_a_reset_is_not_made_again() -> None:
+def test_reset_call_is_not_repeated() -> None:
     told = "the stream was reset (INTERNAL_ERROR) without a status"
     assert outcomes(asked(make_reset(2), make_trailers_only(("grpc-status", "5")), calls=2)) == [told, "NOT_FOUND"]
 
 
-def test_a_connection_that_breaks_is_no_answer() -> None:
+def test_broken_connection_is_failure() -> None:
     (reply,) = asked(closing)
     assert reply.outcome() == "connection broken (closed by the server)"
 
 
-def test_a_call_without_a_status_is_no_refusal_and_says_so_by_name() -> None:
+def test_missing_status_is_unmet_grpc_status() -> None:
     (reply,) = asked(make_reset(2))
     with pytest.raises(UnmetError) as found:
         expect(reply).refused("a wrong size")
@@ -162,12 +162,12 @@ def test_a_call_without_a_status_is_no_refusal_and_says_so_by_name() -> None:
 
 
 @pytest.mark.parametrize(("error", "code"), [(7, "UNAVAILABLE"), (11, "RESOURCE_EXHAUSTED")])
-def test_a_reset_for_want_of_room_is_what_its_status_would_be(error: int, code: str) -> None:
+def test_reset_for_overload_is_refusal_with_status(error: int, code: str) -> None:
     (reply,) = asked(make_reset(error), make_reset(error), make_reset(error))
     assert (reply.is_refusal, reply.exchange.code) == (True, code)
 
 
-def test_calls_in_flight_together_each_get_their_own() -> None:
+def test_concurrent_calls_get_their_own_answers() -> None:
     def echo(http2: object, stream: int) -> None:
         make_answer(("grpc-status", "0"), data=b"\0\0\0\0\1" + bytes([stream]))(http2, stream)  # type: ignore[arg-type]
 

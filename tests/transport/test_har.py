@@ -28,7 +28,7 @@ def test_version_and_go_ahead_are_kept(tmp_path: Path, version: str, go_ahead: G
 
 
 @pytest.mark.parametrize("letter", ["\x85", "\u2028", "\ud800", "\r\n", '"'])
-def test_whatever_letter_an_answer_has_the_recording_can_be_read(tmp_path: Path, letter: str) -> None:
+def test_har_with_any_character_can_be_read(tmp_path: Path, letter: str) -> None:
     exchange = Exchange(0, MESSAGE, "http://h/v2", 200, (("X", f"a{letter}b"),), b"", details=f"c{letter}d")
     journal.Journal(tmp_path, "", Settings("http://h"))(Call("scope", 0, (MESSAGE,), (exchange,)))
     journal.merge(tmp_path, "http://h", {"scope": 0})

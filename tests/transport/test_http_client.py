@@ -62,7 +62,7 @@ def test_a_connection_closed_meanwhile_is_no_failure() -> None:
         ("//v2/../x?y=ü", "//v2/../x?y=%C3%BC"),
     ],
 )
-def test_a_path_goes_out_as_it_is_but_for_what_a_url_cannot_hold(path: str, sent: str) -> None:
+def test_path_is_escaped_only_where_required(path: str, sent: str) -> None:
     seen: list[bytes] = []
 
     def script(connection: socket.socket) -> None:
@@ -76,7 +76,7 @@ def test_a_path_goes_out_as_it_is_but_for_what_a_url_cannot_hold(path: str, sent
     assert seen[0].startswith(f"GET {sent} HTTP/1.1\r\nHost: {url.removeprefix('http://')}\r\n".encode())
 
 
-def test_what_is_sent() -> None:
+def test_request_line_headers_and_body_are_sent() -> None:
     seen: list[bytes] = []
 
     def script(connection: socket.socket) -> None:
@@ -94,7 +94,7 @@ def test_what_is_sent() -> None:
     assert b"Content-Type: application/json" in lines
 
 
-def test_nothing_is_decoded() -> None:
+def test_coded_body_is_returned_undecoded() -> None:
     packed = gzip.compress(b"0" * 100_000)
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
     with serve_scripts(make_answers(head + packed)) as url:
@@ -153,7 +153,9 @@ def test_a_reset_while_the_body_is_sent_is_no_close() -> None:
     ],
     ids=["silent", "hanging", "dribbling", "cut", "nonsense", "endless"],
 )
-def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kind: FailureKind, text: str) -> None:
+def test_malformed_answer_is_returned_as_failure(
+    script: object, status: int | None, kind: FailureKind, text: str
+) -> None:
     with serve_scripts(script) as url:  # type: ignore[arg-type]
         client = sender(url, timeout=0.2)
         exchange = client.send(POST)
@@ -164,6 +166,6 @@ def test_a_bad_answer_is_kept_not_raised(script: object, status: int | None, kin
     assert str(exchange.failure).startswith(text)
 
 
-def test_no_server() -> None:
+def test_closed_port_is_unreachable() -> None:
     with reserve_closed_port() as port, pytest.raises(UnreachableError, match=f"cannot connect to .*:{port}"):
         sender(f"http://127.0.0.1:{port}").send(POST)

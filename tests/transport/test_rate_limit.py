@@ -37,14 +37,14 @@ def test_requests_wait_for_their_turn() -> None:
     assert clock.slept == [0.25, 0.25]
 
 
-def test_what_is_sent_together_is_waited_for_afterwards() -> None:
+def test_concurrent_requests_delay_the_next() -> None:
     pace, clock = paced(2)
     pace.wait(3)
     pace.wait()
     assert clock.slept == [1.5]
 
 
-def test_time_that_went_by_anyway_is_not_waited_for_again() -> None:
+def test_elapsed_time_counts_towards_the_delay() -> None:
     pace, clock = paced(1)
     pace.wait()
     clock.time += 5
@@ -52,14 +52,14 @@ def test_time_that_went_by_anyway_is_not_waited_for_again() -> None:
     assert clock.slept == []
 
 
-def test_without_a_rate_nothing_waits() -> None:
+def test_no_rate_never_sleeps() -> None:
     pace, clock = paced(None)
     for _ in range(9):
         pace.wait()
     assert clock.slept == []
 
 
-def test_targets_with_the_same_settings_share_a_pace() -> None:
+def test_targets_with_same_settings_share_rate_limit() -> None:
     pace, clock = paced(1)
     with serve(JsonOnly) as url:
         shared = Settings(url, rate_limit=pace)
@@ -72,5 +72,5 @@ def test_targets_with_the_same_settings_share_a_pace() -> None:
     assert len(clock.slept) == before + 1
 
 
-def test_settings_are_made_with_a_pace() -> None:
+def test_make_settings_takes_rate() -> None:
     assert settings.make_settings("http://h", rate=2.5).rate_limit.rate == 2.5

@@ -35,7 +35,7 @@ def echo(seen: list[bytes]) -> Script:
     return script
 
 
-def test_pieces() -> None:
+def test_body_is_sent_in_pieces() -> None:
     assert split_at_offsets(b"abcdef", [4, 1]) == [b"a", b"bcd", b"ef"]
     assert split_at_offsets(b"abc", [0, 3]) == [b"abc"]
     assert [*PLAIN_CHUNKS.format_chunks([b"x" * 17, b""])] == [b"11\r\n" + b"x" * 17 + b"\r\n", b"0\r\n\r\n"]
@@ -89,7 +89,7 @@ def test_a_closing_server_ends_the_list() -> None:
     assert [reply.status for reply in replies] == [200, 400]
 
 
-def test_the_body_of_one_of_several_in_a_chunk() -> None:
+def test_one_of_several_pipelined_bodies_is_chunked() -> None:
     seen: list[bytes] = []
     with serve_scripts(echo(seen)) as url:
         target(url).send_on_one_connection([POST, POST], chunked=[0])
@@ -137,14 +137,14 @@ def test_a_body_that_is_not_needed_is_not_sent(final: bytes) -> None:
     assert (reply.status, reply.exchange.go_ahead, seen) == (200, GoAhead.NOT_NEEDED, [b""])
 
 
-def test_a_body_that_nobody_asks_for_is_sent_in_the_end() -> None:
+def test_body_is_sent_after_wait_without_100_continue() -> None:
     with serve_scripts(echo([])) as url:
         reply = Target(Settings(url, timeout=0.2)).send_after_go_ahead(EXPECTING, chunks=None)
     assert (reply.status, reply.exchange.go_ahead) == (200, GoAhead.WITHHELD)
 
 
 @pytest.mark.parametrize("data", [b"", b"SSH-2.0-x\r\n"])
-def test_what_is_no_answer_to_a_head_is_told_by_the_reading(data: bytes) -> None:
+def test_invalid_answer_to_head_is_failure(data: bytes) -> None:
     def script(connection: socket.socket) -> None:
         _until(connection, b"\r\n\r\n")
         connection.sendall(data)

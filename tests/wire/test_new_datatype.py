@@ -40,7 +40,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(datatypes._TABLE, "FP8", FP8)
 
 
-def test_its_bytes_come_and_go() -> None:
+def test_new_datatype_is_encoded_and_decoded() -> None:
     tensor = Tensor.from_values("X", "FP8", [1.5, -2.0, 0.0])
     assert bytes(tensor.to_bytes()).hex() == "3cc000"  # 1.5 = 0x3C, -2 = 0xC0 in E4M3, by hand
     assert decode("FP8", (3,), bytes.fromhex("3cc000")).tolist() == [1.5, -2.0, 0.0]
@@ -48,7 +48,7 @@ def test_its_bytes_come_and_go() -> None:
     assert json_data.from_json("FP8", (2,), [1.5, -2]).tolist() == [1.5, -2.0]
 
 
-def test_what_is_sent_is_made_of_it() -> None:
+def test_new_datatype_has_samples_corners_and_guesses() -> None:
     sample = sample_values.make_sample_tensor("X", "FP8", (3,))
     assert (sample.datatype, sample.elements) == ("FP8", 3)
     assert corner_values.get_all_corners("FP8").size == 2
@@ -59,13 +59,13 @@ def test_what_is_sent_is_made_of_it() -> None:
     assert model.role.is_optional
 
 
-def test_outputs_are_compared() -> None:
+def test_outputs_of_new_datatype_are_compared() -> None:
     right = Tensor.from_values("X", "FP8", [1.5, -2.0])
     assert find_difference(right, None, b"") is not None
     assert not np.array_equal(right.array, decode("FP8", (2,), bytes.fromhex("3cc1")))
 
 
-def test_tensors_are_drawn_of_it() -> None:
+def test_hypothesis_draws_tensors_of_new_datatype() -> None:
     @settings(max_examples=5, database=None)
     @given(tensor_strategies.tensors("X", "FP8"))
     def draw(tensor: Tensor) -> None:

@@ -109,14 +109,14 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("value", "text"), SHOWN)
-def test_shown(value: object, text: str) -> None:
+def test_format_value(value: object, text: str) -> None:
     assert format_value(value) == text
 
 
 @pytest.mark.parametrize(
     ("name", "text"), [("OUT0", "OUT0"), ("a/b.c-d", "a/b.c-d"), ("", '""'), ("a\nb", '"a\\nb"'), ("ü", '"\\u00fc"')]
 )
-def test_shown_name(name: str, text: str) -> None:
+def test_format_name(name: str, text: str) -> None:
     assert format_name(name) == text
 
 
@@ -142,7 +142,7 @@ def test_the_parts_of_an_answer() -> None:
     ]
 
 
-def test_what_is_no_tensor_is_said_to_be_none() -> None:
+def test_bytes_outside_tensors_are_labelled() -> None:
     assert parts(Layout(0, [("R", "UINT8", 3, 5)]), 6) == [
         Field(0, 3, "no tensor"),
         Field(3, 5, "tensor 0 R UINT8", 1),
@@ -160,7 +160,7 @@ def test_tensors_that_overlap_or_go_on_behind_the_body_are_cut() -> None:
     ]
 
 
-def test_of_many_elements_the_last_are_one_part() -> None:
+def test_elements_beyond_limit_are_one_field() -> None:
     body = bytes(4) * (body_layout.MAX_ELEMENTS + 5)
     found = parts(Layout(0, [("A", "BYTES", 0, len(body))], body), len(body))
     assert len(found) == body_layout.MAX_ELEMENTS
@@ -169,5 +169,5 @@ def test_of_many_elements_the_last_are_one_part() -> None:
 
 
 @pytest.mark.parametrize("datatype", ["BYTES", "ODD"])
-def test_bytes_that_are_no_elements_are_one_part(datatype: str) -> None:
+def test_undecodable_bytes_are_one_field(datatype: str) -> None:
     assert parts(Layout(0, [("A", datatype, 0, 3)], b"\xff\xff\xff"), 3) == [Field(0, 3, f"tensor 0 A {datatype}")]

@@ -147,6 +147,6 @@ def test_first_difference_counts_in_row_major_order_whatever_the_memory_order() 
     assert find_first_difference(left, changed, "INT32") == 3
 
 
-def test_any_nan_is_any_other_nan() -> None:
+def test_nans_with_different_payloads_are_equal() -> None:
     left, right = decode("FP32", [1], bytes.fromhex("0000c07f")), decode("FP32", [1], bytes.fromhex("010080ff"))
     assert find_first_difference(left, right, "FP32") is None

@@ -95,14 +95,14 @@ def test_outputs_with_the_servers_names_and_a_count() -> None:
     assert make_infer_message(request).names == {"out": "OUT"}
 
 
-def test_no_elements_leave_contents_that_are_there() -> None:
+def test_empty_tensor_has_empty_contents() -> None:
     message = make_infer_message(
         InferRequest("", (Input(Tensor.from_values("X", "INT8", []), binary=False),), model="m")
     )
     assert message.body == field(1, b"m") + field(5, tensor("X", "INT8", "00") + octets("2a 00"))
 
 
-def test_a_call_and_what_it_says() -> None:
+def test_grpc_call_is_encoded_and_parsed() -> None:
     message = make_grpc_call("ModelReady", name="m")
     assert message.body == field(1, b"m")
     asked = parse_request(message)
@@ -156,7 +156,7 @@ def test_an_answer_in_typed_contents(datatype: str, values: list[Any], contents:
         (b"", [], None),
     ],
 )
-def test_what_is_wrong_with_an_answer(body: bytes, kinds: list[str], elements: list[int] | None) -> None:
+def test_each_fault_of_a_grpc_answer_is_a_finding(body: bytes, kinds: list[str], elements: list[int] | None) -> None:
     answer = parse(body)
     assert [finding.kind for finding in answer.findings] == kinds
     arrays = [output.array for output in answer.outputs]
@@ -177,13 +177,13 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
     assert output.array.tolist() == [2.5]
 
 
-def test_what_stands_in_a_group_is_no_entry() -> None:
+def test_raw_contents_in_unknown_group_are_ignored() -> None:
     group = octets("9b 06") + field(6, b"in a group") + octets("9c 06")  # field 99, which no message has
     body = field(6, b"a") + group + field(6, b"b")
     assert [body[start:end] for start, end in scan_raw_spans(body)] == [b"a", b"b"]
 
 
-def test_what_has_the_number_of_an_entry_and_no_length_is_none() -> None:
+def test_raw_contents_of_wrong_wire_type_are_ignored() -> None:
     fixed = octets("31 00 01 02 03 04 05 06 07") + octets("35 00 01 02 03") + octets("30 01")  # 6, of three other types
     body = field(6, b"a") + fixed + field(6, b"b")
     assert [body[start:end] for start, end in scan_raw_spans(body)] == [b"a", b"b"]

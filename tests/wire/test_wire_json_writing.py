@@ -46,7 +46,7 @@ def test_json_is_written_in_a_style(style: JsonStyle, value: Any, expected: str)
     assert json.loads(expected) == value
 
 
-def test_another_text_of_the_json_moves_what_follows_it() -> None:
+def test_rewritten_json_shifts_binary_data() -> None:
     message = frame("/m", {"a": 1}, [Tensor.from_values("T", "UINT8", [7])])
     changed = message.with_json(b'{"a" : 1}')
     assert changed.body == b'{"a" : 1}\7'

@@ -306,7 +306,7 @@ def test_text_after_an_error_object_is_not_overlooked() -> None:
     assert answer.document == {"error": "x"}
 
 
-def test_sizes_that_do_not_add_up_give_way_to_native_ones() -> None:
+def test_inconsistent_sizes_are_replaced_by_native_sizes() -> None:
     wrong = A.replace(":4", ":8")
     text = head(wrong, C, A.replace('"A"', '"D"'), B)
     answer = parse(text + A_BYTES + bytes.fromhex("0300 0400") + B_BYTES, str(len(text)))
@@ -319,7 +319,7 @@ def test_sizes_that_do_not_add_up_give_way_to_native_ones() -> None:
     ]
 
 
-def test_wrong_sizes_that_add_up_are_what_the_bytes_are_cut_by() -> None:
+def test_wrong_but_consistent_sizes_split_the_body() -> None:
     text = head(A.replace(":4", ":8"), A.replace('"A"', '"D"'))
     answer = parse(text + A_BYTES + b"\0\0\0\0" + bytes.fromhex("0300 0400"), str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch"]
@@ -329,7 +329,7 @@ def test_wrong_sizes_that_add_up_are_what_the_bytes_are_cut_by() -> None:
     assert second.array.tolist() == [3, 4]
 
 
-def test_declared_sizes_that_fill_the_body_go_before_native_ones_that_do_too() -> None:
+def test_declared_sizes_precede_native_sizes_that_also_fit() -> None:
     text = head(sized("8"), sized("4", '"name":"D","datatype":"INT64","shape":[1]'))
     answer = parse(text + bytes(12), str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch", "size-mismatch"]
@@ -339,7 +339,7 @@ def test_declared_sizes_that_fill_the_body_go_before_native_ones_that_do_too() -
     ]
 
 
-def test_after_a_size_that_cannot_be_told_the_next_tensors_are_not_guessed() -> None:
+def test_tensors_after_unknown_size_are_not_read() -> None:
     text = head(sized('"11"', BYTES_2), A)
     answer = parse(text + B_BYTES + A_BYTES + b"\0", str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-not-integer"]

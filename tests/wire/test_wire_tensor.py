@@ -63,7 +63,9 @@ MADE = [
 
 
 @pytest.mark.parametrize(("datatype", "values", "shape", "expected", "text"), MADE)
-def test_of(datatype: str, values: Any, shape: tuple[int, ...] | None, expected: tuple[int, ...], text: str) -> None:
+def test_from_values(
+    datatype: str, values: Any, shape: tuple[int, ...] | None, expected: tuple[int, ...], text: str
+) -> None:
     tensor = Tensor.from_values("T", datatype, values, shape)
     assert tensor.shape == expected
     assert tensor.elements == math.prod(expected)
@@ -84,7 +86,7 @@ def test_of(datatype: str, values: Any, shape: tuple[int, ...] | None, expected:
         ("STRING", ["a"], None),
     ],
 )
-def test_of_refuses(datatype: str, values: Any, shape: tuple[int, ...] | None) -> None:
+def test_from_values_refuses(datatype: str, values: Any, shape: tuple[int, ...] | None) -> None:
     with pytest.raises((ValueError, OverflowError)):
         Tensor.from_values("T", datatype, values, shape)
 

@@ -77,7 +77,7 @@ class Peer:
         """Return the current address for clients over a transport.
 
         Raises:
-            NotApplicable: the transport is gRPC, and the packages that it needs are not installed.
+            NotApplicableError: the transport is gRPC, and the packages that it needs are not installed.
         """
         address = self.http_address if transport == HTTP else self.grpc_address
         if address is None:

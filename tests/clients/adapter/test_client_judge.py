@@ -88,7 +88,7 @@ LEVELS += [("CLIENT-ENDS", True, Outcome.FAIL)]
 
 
 @pytest.mark.parametrize(("requirement", "strict", "outcome"), LEVELS)
-def test_what_is_unmet_counts_by_the_level_of_what_is_named(
+def test_outcome_follows_level_of_named_requirement(
     peer: Peer, requirement: str, strict: bool, outcome: Outcome
 ) -> None:
     unmet = UnmetError("one", "two", requirement=requirement)
@@ -118,7 +118,7 @@ WITHOUT_VERDICT = {
 
 
 @pytest.mark.parametrize("name", WITHOUT_VERDICT)
-def test_what_comes_to_no_verdict_says_why_and_blames_nothing(peer: Peer, name: str) -> None:
+def test_row_without_verdict_has_reason_and_no_failure(peer: Peer, name: str) -> None:
     error, outcome, kind = WITHOUT_VERDICT[name]
     found = judged(peer, raising(error))
     assert found.outcome is outcome
@@ -167,7 +167,7 @@ class WaitingAdapter(ScriptedAdapter):
         raise AdapterHangsError("no answer")
 
 
-def test_a_client_that_hangs_is_blamed_where_it_is_judged_how_it_ends(peer: Peer) -> None:
+def test_hanging_client_fails_requirement_about_ending(peer: Peer) -> None:
     found = judged(peer, adapter=WaitingAdapter(), answers="CLIENT-ENDS")
     assert (found.outcome, found.message) == (
         Outcome.ADVISORY,
@@ -177,6 +177,6 @@ def test_a_client_that_hangs_is_blamed_where_it_is_judged_how_it_ends(peer: Peer
     assert found.failure.sent == "POST /v2/models/m/infer, 2 bytes"
 
 
-def test_anywhere_else_it_is_in_error(peer: Peer) -> None:
+def test_hanging_client_is_error_in_other_rows(peer: Peer) -> None:
     found = judged(peer, adapter=WaitingAdapter(), answers="CLIENT-READS-FORM")
     assert (found.outcome, found.failure, found.exchanges) == (Outcome.ERROR, None, 1)

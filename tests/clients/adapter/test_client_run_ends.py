@@ -107,7 +107,7 @@ USAGE_ERRORS = {
 
 
 @pytest.mark.parametrize("name", USAGE_ERRORS)
-def test_what_cannot_be_is_a_usage_error_of_one_line(tmp_path: Path, name: str) -> None:
+def test_invalid_options_are_one_line_usage_error(tmp_path: Path, name: str) -> None:
     arguments, expected = USAGE_ERRORS[name]
     done = judge(tmp_path, make_option(make_small_command()), *arguments)
     assert done.returncode == USAGE
@@ -130,7 +130,7 @@ def test_a_server_on_the_command_line_comes_before_an_adapter_elsewhere(tmp_path
     assert "127.0.0.1:1" in found.last
 
 
-def test_client_run_is_the_same(tmp_path: Path) -> None:
+def test_client_run_command_gives_same_verdict(tmp_path: Path) -> None:
     done = run_command(tmp_path, "client", "run", *FEW, "--color=no", "--", *make_small_command("wrong-size"))
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("small 1.2 is nonconformant")

@@ -43,7 +43,7 @@ def test_an_honest_answer_is_the_message_that_a_library_makes(datatype: str, for
 
 
 @pytest.mark.parametrize("name", CALL_STYLES)
-def test_every_style_says_the_same(name: str) -> None:
+def test_every_call_style_has_same_tensors(name: str) -> None:
     tensors = (
         *make_outputs("call"),
         make_tensor("call", "OUT2", "INT64", (2,)),

@@ -62,7 +62,7 @@ class ConstantAdapter:
         """Do nothing."""
 
 
-def test_what_a_client_cannot_is_not_applicable(peer: Peer) -> None:
+def test_unsupported_inference_is_not_applicable(peer: Peer) -> None:
     client = Client(ConstantAdapter(Result(cannot="no raw\nrequests")), peer, HTTP)
     with pytest.raises(NotApplicableError, match=r"the client cannot make this inference: no raw\\nrequests"):
         client.infer(INFERENCE, make_small_script(INFERENCE))
@@ -113,7 +113,7 @@ def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
     assert len(client.requests) == 3
 
 
-def test_what_was_heard_is_an_exchange(peer: Peer) -> None:
+def test_received_request_becomes_exchange(peer: Peer) -> None:
     seen = Client(PostingAdapter(Result(())), peer, HTTP).infer(INFERENCE, make_small_script(INFERENCE))
     exchange = seen.requests[0].to_exchange()
     assert (exchange.url, exchange.status) == (f"{peer.http_address}{MODEL}/infer", 200)
@@ -130,7 +130,7 @@ def test_an_answer_that_broke_off_is_an_exchange_with_a_failure(peer: Peer) -> N
     assert failure.kind is FailureKind.BROKEN
 
 
-def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
+def test_exception_in_script_is_raised(peer: Peer) -> None:
     def failing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> HttpAnswer:
         raise KeyError("no such style")
 
@@ -146,7 +146,7 @@ def test_a_script_that_fails_is_a_fault_of_the_suites(peer: Peer) -> None:
         (Result(()), make_script((make_tensor("m", "OUT0", "INT32", (2,)),), CLOSED), True),
     ],
 )
-def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, script: Script, moves: bool) -> None:
+def test_peer_changes_http_port_after_failure(result: Result, script: Script, moves: bool) -> None:
     with Peer() as opened:
         first = opened.http_address
         client = Client(PostingAdapter(result), opened, HTTP)
@@ -157,7 +157,7 @@ def test_what_is_left_over_of_trouble_stays_at_its_address(result: Result, scrip
         assert (opened.http_address != first) == moves
 
 
-def test_what_is_left_over_of_a_call_stays_at_its_address() -> None:
+def test_peer_changes_grpc_port_after_failure() -> None:
     with Peer() as opened:
         first = opened.grpc_address
         opened.move_after_failure(GRPC)
@@ -174,7 +174,7 @@ OTHER = Tensor.from_values("OUT0", "INT32", [-5, 6])
 
 
 @pytest.mark.parametrize(("given", "ends"), [(OTHER, BlockedError), (None, UnmetError)])
-def test_what_is_wrong_when_plain_is_no_matter_of_how_it_comes(
+def test_delivery_is_blamed_only_if_plain_delivery_is_read(
     peer: Peer, given: Tensor | None, ends: type[Exception]
 ) -> None:
     made = (make_tensor("plain", "OUT0", "INT32", (2,)),)

@@ -101,7 +101,7 @@ def test_a_tensor_of_another_answer_is_recognised(others: tuple[Tensor, ...], re
     assert raised.value.requirement == (requirement or "CLIENT-GOES-ON")
 
 
-def test_a_short_tensor_may_be_like_another_by_chance() -> None:
+def test_short_tensor_is_not_attributed_to_other_answer() -> None:
     short = replace(seen(given(1, datatype="INT16")), outputs=(Tensor.from_values("OUT0", "INT16", [2]),))
     with pytest.raises(UnmetError) as raised:
         expect_outputs(replace(short, others=(Tensor.from_values("OUT0", "INT16", [1]),)))
@@ -137,7 +137,7 @@ def test_what_a_client_reads_is_not_judged_where_it_sends_nothing(expectation: C
             expectation(one)
 
 
-def test_outputs_without_a_request_are_made_up() -> None:
+def test_outputs_without_request_are_unmet() -> None:
     with pytest.raises(
         UnmetError, match="none arrived; the client returned outputs nevertheless to its caller"
     ) as raised:
@@ -222,11 +222,11 @@ def test_the_requirement_of_a_miss_is_named(request_: ClientRequest, own: tuple[
     assert raised.value.reply is not None
 
 
-def test_what_is_only_advised_is_left_to_the_rows_about_it() -> None:
+def test_violated_should_is_ignored_in_rows_about_musts() -> None:
     expect_correct_requests(seen(given(7, -8), received(without("Content-Type"))))
 
 
-def test_what_is_demanded_of_a_row_comes_before_what_is_advised() -> None:
+def test_violated_must_precedes_violated_should() -> None:
     request_ = received(
         lambda headers: headers.update({"Content-Type": "text/plain"}), build_request(INFERENCE)[2][:-8] + bytes(8)
     )
@@ -322,6 +322,6 @@ def test_an_error_holds_the_message_or_the_status(text: str, is_said: bool) -> N
         ("INT32", {"is_raw": True}, "VALUES RAW"),
     ],
 )
-def test_what_a_request_owes(datatype: str, options: Any, expected: str) -> None:
+def test_list_request_requirements(datatype: str, options: Any, expected: str) -> None:
     made = replace(INFERENCE, inputs=(make_tensor("owed", "IN0", datatype, (2,)),), **options)
     assert list_request_requirements(made) == tuple(f"CLIENT-SENDS-{name}" for name in expected.split())

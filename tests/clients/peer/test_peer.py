@@ -198,7 +198,7 @@ def test_no_thread_is_left_behind_a_connection_that_stays_open() -> None:
         ("/metrics", 404, "error", "this peer has no such path or model"),
     ],
 )
-def test_what_clients_ask_beside_inference(
+def test_peer_answers_health_and_metadata(
     peer: Peer, scene: Scenario, path: str, status: int, member: str, value: Any
 ) -> None:
     found, document = got(peer, path)

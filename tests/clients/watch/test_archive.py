@@ -78,7 +78,7 @@ def test_it_is_a_har_of_any_tool(tmp_path: Path) -> None:
     assert {"request", "response", "cache", "timings", "time"} <= set(entry)
 
 
-def test_what_is_no_recording_of_clients_is_told_apart(tmp_path: Path) -> None:
+def test_other_files_are_not_client_recordings(tmp_path: Path) -> None:
     other = tmp_path / "other.har"
     for text in ("", "no JSON", "[]", '{"log": {"version": "1.2", "_target": "u", "entries": [\n]}}\n'):
         other.write_text(text)
@@ -114,7 +114,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_a_header_keeps_its_name_alone(name: str) -> None:
+def test_secret_header_value_is_masked(name: str) -> None:
     received = ClientRequest("POST", "/v2/models/m/infer", ((name, HEADERS[name]), ("X-A", "kept")), SECRET.encode())
     shown = mask_request(received)
     assert shown.headers == ((name, "..."), ("X-A", "kept"))
@@ -137,13 +137,13 @@ def test_a_url_keeps_the_names_of_its_parameters(path: str, expected: str) -> No
     assert mask_request(ClientRequest("POST", path)).path == expected
 
 
-def test_what_is_short_or_a_number_stays_in_a_body_since_it_may_be_part_of_the_json() -> None:
+def test_short_or_numeric_secret_is_not_masked_in_body() -> None:
     body = b'{"inputs": [1234567890123456789]}'
     received = ClientRequest("POST", "/", (("X-Key", "inputs"), ("X-Token", "1234567890123456789")), body)
     assert mask_request(received).body == body
 
 
-def test_an_answer_that_repeats_a_secret_does_not() -> None:
+def test_secret_in_answer_is_masked() -> None:
     received = ClientRequest("POST", "/", (("Authorization", f"Bearer {SECRET}"),))
     answer = RecordedAnswer(
         401, (("Set-Cookie", "a=b"), ("X-Seen", SECRET)), f"no {SECRET}".encode(), details=f"no {SECRET}"

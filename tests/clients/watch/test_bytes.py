@@ -126,7 +126,7 @@ def test_a_body_is_held_back_behind_100_continue() -> None:
     assert [one.received.body for one in notes.asked_for] == [BINARY]
 
 
-def test_a_half_that_is_closed_is_closed_behind_it_and_the_other_goes_on() -> None:
+def test_half_close_is_forwarded_and_other_direction_stays_open() -> None:
     def script(connection: socket.socket) -> None:
         connection.sendall(b"first")
         assert read_to_end(connection) == b"x"
@@ -215,7 +215,7 @@ class FailingLog(ListenerLog):
         raise OSError(f"no room for request {recorded.number}")
 
 
-def test_what_the_listener_cannot_do_keeps_nothing_from_passing() -> None:
+def test_bytes_are_forwarded_if_listener_fails() -> None:
     with serve_scripts(make_answers(OK, OK)) as url:
         proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), HttpTap)])
         proxy.listen()
@@ -276,7 +276,7 @@ class BrokenTap:
         raise ZeroDivisionError
 
 
-def test_a_fault_of_what_reads_along_keeps_nothing_from_passing() -> None:
+def test_bytes_are_forwarded_if_tap_fails() -> None:
     notes = ListenerLog()
     with serve_scripts(make_answers(OK)) as url:
         proxy = Proxy([Route(0, Upstream("127.0.0.1", int(url.rpartition(":")[2]), url=url), lambda _: BrokenTap())])

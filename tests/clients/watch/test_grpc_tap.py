@@ -138,7 +138,7 @@ def test_deadline_and_metadata_reach_the_server(notes: ListenerLog) -> None:
     assert [one.received.is_inference for one in notes.asked_for] == [False]
 
 
-def test_what_is_no_http2_is_forwarded_and_not_read() -> None:
+def test_http1_on_grpc_port_is_forwarded_and_not_recorded() -> None:
     arrived: list[bytes] = []
 
     def script(connection: socket.socket) -> None:
@@ -161,7 +161,7 @@ def frames(*parts: tuple[int, int, int, bytes]) -> bytes:
     )
 
 
-def test_headers_that_go_on_padding_and_empty_messages_are_read_byte_by_byte() -> None:
+def test_continued_headers_padding_and_empty_messages_are_read_in_single_bytes() -> None:
     block = b"\x00\x05:path\x08/M/Infer"
     preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
     sent = preface + frames(

@@ -74,7 +74,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("sent", "trouble"), WRONG.values(), ids=WRONG)
-def test_what_is_no_whole_request_of_http_is_said(sent: bytes, trouble: str) -> None:
+def test_incomplete_or_malformed_request_has_trouble(sent: bytes, trouble: str) -> None:
     last = read(sent, OK).asked_for[-1]
     assert last.received.trouble.startswith(trouble)
     assert last.received.is_inference
@@ -93,7 +93,7 @@ NOT_READ = {
 
 
 @pytest.mark.parametrize("sent", NOT_READ.values(), ids=NOT_READ)
-def test_what_need_not_be_wrong_is_not_recorded_as_wrong(sent: bytes) -> None:
+def test_aborted_or_unreadable_request_is_not_recorded(sent: bytes) -> None:
     notes = read(sent, size=4096)
     assert [one for one in notes.asked_for if one.received.is_inference] == []
     assert len(notes.reasons) == 1
@@ -126,7 +126,7 @@ def test_an_answer_may_end_with_its_connection_or_be_cut_short() -> None:
     assert one.answer.trouble
 
 
-def test_a_request_that_nobody_answers_is_told_of_all_the_same() -> None:
+def test_unanswered_request_is_recorded() -> None:
     notes = read(make_request())
     assert [one.answer.status for one in notes.answers if one.answer] == [None]
 
@@ -143,7 +143,7 @@ def test_an_answer_may_come_before_the_request_has() -> None:
     assert [one.answer.status for one in notes.answers if one.answer] == [200]
 
 
-def test_after_switching_nothing_is_read_and_that_is_said() -> None:
+def test_bytes_after_protocol_switch_are_not_recorded() -> None:
     came = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n" + make_request()
     notes = ListenerLog()
     tap = HttpTap(Recorder(notes, Store(), count(1)))

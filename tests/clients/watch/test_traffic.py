@@ -87,7 +87,7 @@ def test_a_result_counts_requests_and_shows_the_first_wrong_one() -> None:
     assert found.failure.evidence["request"]["length"] == len(BINARY)
 
 
-def test_what_is_never_concerned_does_not_apply() -> None:
+def test_requirement_without_matching_request_is_not_applicable() -> None:
     results = traffic(sent(1)).list_results()
     raw = find_result(results, "CLIENT-SENDS-RAW", "a/1")
     assert raw.outcome is Outcome.NOT_APPLICABLE

@@ -119,7 +119,7 @@ def test_only_addresses_of_this_watch_reach_the_command(monkeypatch: pytest.Monk
     assert watch("--upstream", upstream, command=absent) == 6
 
 
-def test_a_server_that_is_not_there_is_said_and_requests_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_are_judged_if_server_is_unreachable(capsys: pytest.CaptureFixture[str]) -> None:
     trying = make_bare_client(WRONG_LENGTH)
     with reserve_closed_port() as port:
         url = f"http://127.0.0.1:{port}"
@@ -147,7 +147,7 @@ def test_it_ends_after_a_time_or_when_nothing_comes(upstream: str, capsys: pytes
         assert "incomplete: no inference request came" in capsys.readouterr().out
 
 
-def test_who_waits_for_an_answer_is_not_idle() -> None:
+def test_open_request_prevents_idle_end() -> None:
     waiting = iter([True, True, False])
     assert wait_until_idle(0.001, lambda: time.monotonic() - 1, lambda: next(waiting), Interruption()) == WatchEnd()
     assert list(waiting) == []

@@ -69,7 +69,7 @@ def test_github_has_annotations_and_a_summary(
     assert LENGTH in (tmp_path / "summary").read_text()
 
 
-def test_one_of_nothing_is_incomplete(upstream: str, tmp_path: Path) -> None:
+def test_watch_without_requests_is_incomplete(upstream: str, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     assert watch(upstream, options=(f"--conformance-report={file}",)) == 6
     report = read(file)
@@ -208,7 +208,7 @@ def test_a_baseline_knows_failures_and_notices_fixes(
     assert "check" not in file.read_text()
 
 
-def test_one_that_does_not_fit_the_schema_is_one_line(
+def test_baseline_that_violates_schema_is_one_line_error(
     upstream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "known.toml"
