@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, is_excluded_pair
 from conformance.checks.support.covering import Coverage, IsExcluded, Step, StepSpace
-from conformance.checks.walk import calls, exchanges, walk_rows
+from conformance.checks.walk import exchanges, walk_rows
 from conformance.checks.walk.axes import KINDS, is_excluded
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
 
@@ -30,7 +30,7 @@ def run(_: argparse.Namespace) -> str:
     return "\n".join(
         [
             *_describe_kinds(KINDS, exchanges.build_steps, is_excluded),
-            *_describe_kinds(CALLS, calls.build_steps, is_excluded_call),
+            *_describe_kinds(CALLS, exchanges.build_steps, is_excluded_call),
             *_describe_client_axes("clients", HTTP_AXES),
             *_describe_client_axes("clients over gRPC", GRPC_AXES),
         ]

@@ -6,7 +6,6 @@ output without a shape. The report then names the requirement of the base protoc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from conformance.spec import ledger
@@ -17,8 +16,6 @@ from conformance.wire.json_text import parse_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER, Message
 
-# Requirements of HTTP that are part of a different requirement over gRPC.
-GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED"}
 # Codes of gRPC that say nothing about the request: no such method, an exception, a bug.
 SERVER_FAULTS = ("UNIMPLEMENTED", "UNKNOWN", "INTERNAL")
 
@@ -27,7 +24,7 @@ def to_grpc_requirement(requirement: str | None) -> str | None:
     """Return the id that a requirement has over gRPC, or the given id if there is no other; None stays None."""
     if requirement is None:
         return None
-    return GRPC_SUBSTITUTES.get(requirement) or ledger.find_grpc_id(requirement) or requirement
+    return ledger.find_grpc_equivalent(requirement) or requirement
 
 
 def attribute_missing_status(reply: Reply) -> str | None:

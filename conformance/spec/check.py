@@ -11,14 +11,20 @@ requirement is not met, the body raises `expect.unmet.UnmetError`. The first lin
 present tense.
 
 `over` lists the transports that a check judges: `(HTTP,)` (the default), `(GRPC,)`, or both if it compares them. A
-claim that holds over each of them has one body and two ids, each with separate rows:
+claim that holds over each of them is a `claim`, which makes a check for each:
 
-    @check("classification.datatype-is-bytes", answers="CLS-TYPE")
-    @rows(...)
-    @check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
-    @rows(...)
-    def classes_are_bytes(target, model, values, send="json"):
+    @claim("classification.datatype-is-bytes", answers="CLS-TYPE")
+    @rows(
+        Row("fp32", (SCORES,), role="scores"),
+        Row("infinities", (INFINITE, "binary"), role="scores", needs=BINARY),
+        Row("as-binary-data", (SCORES, "binary", True), role="scores", only=Only(HTTP, "calls have no such parameter")),
+    )
+    def datatype_is_bytes(target, model, values, send="json", binary=ABSENT):
         \"\"\"A classified output has datatype BYTES.\"\"\"
+
+The check over gRPC is `grpc.datatype-is-bytes`, for CLS-TYPE/grpc. It has the same rows. A row with a role runs twice,
+with typed and with raw contents, if the body has the parameter `send`, the form of the inputs. `only` names the single
+transport of a row or a check, and why the other has none; `docs/coverage.md` shows it.
 
 A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts the same requests. It may raise
 `UnmetError` with requirements of HTTP: `expect.attribution.to_grpc_requirement` translates them to gRPC.
@@ -27,14 +33,35 @@ A body over gRPC receives a `transport.grpc_target.GrpcTarget`, which accepts th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec import ledger
+from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP, RAW, TRANSPORTS
 from conformance.spec.fit import Fit
 
 Body = Callable[..., str | None]
+
+# What a row over gRPC needs in place of what it needs over HTTP; raw contents need no extension.
+_NEEDS_OVER_GRPC: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(BINARY, ()),
+    **dict.fromkeys(CLASSES, CLASSES_OVER_GRPC),
+}
+# suffix of a row's id -> the value of `send` for inputs in typed and in raw contents
+_CONTENTS: Mapping[str, str] = {"typed": "json", "raw": "binary"}
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The single transport over which a check or a row can run, and why it cannot run over the other."""
+
+    transport: str
+    why: str
+
+
+# The reason of rows that need raw requests, if their check is a `claim`.
+RAW_ALONE = Only(HTTP, "a raw request is a body of HTTP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +78,7 @@ class Row:
         fit: the constraints on deployed models that can replace the role's model in this row, if rows differ.
         model: the name of the deployed model to judge, which may compute anything; None: the model of the role.
         dangerous: whether requests of the row have crashed servers; such rows run late, and only with an option.
+        only: the single transport of this row, if the check is a `claim`.
     """
 
     id: str
@@ -61,6 +89,7 @@ class Row:
     dangerous: bool = False
     fit: Fit | None = None
     model: str | None = None
+    only: Only | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +107,7 @@ class Check:
         infers: whether the rows are blocked if the model answers no simple valid request (`Target.find_plain_refusal`).
         judges_discovery: whether the check judges the requests of discovery, so that it runs for every extension.
         also: checks with the same body over other transports.
+        only: why there is no check over the other transport, unless its requirements say so.
     """
 
     id: str
@@ -91,6 +121,7 @@ class Check:
     also: tuple[Check, ...] = ()
     judges_discovery: bool = False
     fit: Fit | None = None
+    only: Only | None = None
 
     @property
     def area(self) -> str:
@@ -143,6 +174,7 @@ def check(
     infers: bool = True,
     judges_discovery: bool = False,
     fit: Fit | None = None,
+    only: Only | None = None,
 ) -> Callable[[Body | BodyWithRows | Check], Check]:
     """Make a check from a body, or another check from the body of an existing check.
 
@@ -155,15 +187,75 @@ def check(
         infers: see `Check.infers`.
         judges_discovery: see `Check.judges_discovery`.
         fit: see `Check.fit`.
+        only: see `Check.only`.
     """
 
     def build_check(source: Body | BodyWithRows | Check) -> Check:
         cases = source if isinstance(source, BodyWithRows) else BodyWithRows((Row(""),), source)
         ids = (answers,) if isinstance(answers, str) else tuple(answers)
         body, also = _split_check(cases.source)
-        return Check(identity, ids, role, cases.rows, body, tuple(over), explores, infers, also, judges_discovery, fit)
+        selected = _select_rows(cases.rows, over)
+        return Check(
+            identity, ids, role, selected, body, tuple(over), explores, infers, also, judges_discovery, fit, only
+        )
 
     return build_check
+
+
+def claim(
+    identity: str, *, answers: str | Sequence[str], over_grpc: Sequence[str] = (), **settings: Any
+) -> Callable[[Body | BodyWithRows | Check], Check]:
+    """Make a check over HTTP, and another over gRPC whose id, requirements and rows follow from the first.
+
+    Args:
+        identity: the id over HTTP; over gRPC its area is `grpc`.
+        answers: ids of requirements over HTTP; over gRPC those of them that exist there.
+        over_grpc: ids of requirements that the check over gRPC covers before these.
+        settings: other arguments of `check`.
+    """
+
+    def build_checks(source: Body | BodyWithRows | Check) -> Check:
+        made = check(identity, answers=answers, over=TRANSPORTS, **settings)(source)
+        made = replace(made, rows=tuple(replace(row, only=_find_only(row)) for row in made.rows))
+        calls = replace(
+            made,
+            id=f"{GRPC}.{identity.partition('.')[2]}",
+            answers=(*over_grpc, *_list_grpc_requirements(made.answers)),
+            rows=tuple(call for row in _select_rows(made.rows, (GRPC,)) for call in _list_calls(made, row)),
+            over=(GRPC,),
+            also=(),
+        )
+        return replace(made, rows=_select_rows(made.rows, (HTTP,)), over=(HTTP,), also=(calls, *made.also))
+
+    return build_checks
+
+
+def _select_rows(cases: Iterable[Row], transports: Sequence[str]) -> tuple[Row, ...]:
+    return tuple(row for row in cases if row.only is None or row.only.transport in transports)
+
+
+def _find_only(row: Row) -> Only | None:
+    return RAW_ALONE if set(RAW) & set(row.needs) else row.only
+
+
+def _list_grpc_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
+    found = map(ledger.find_grpc_equivalent, requirements)
+    return tuple(dict.fromkeys(requirement for requirement in found if requirement))
+
+
+def _list_calls(made: Check, row: Row) -> Iterator[Row]:
+    """Yield the rows over gRPC of a claim's row: one for each form of contents if a role's inputs have a form."""
+    needs = tuple(dict.fromkeys(own for name in row.needs for own in _NEEDS_OVER_GRPC[name]))
+    call = replace(row, answers=_list_grpc_requirements(row.answers), needs=needs)
+    parameters = inspect.signature(made.body).parameters
+    arguments = [name for name in parameters if name not in ("target", "model")]
+    if "send" not in arguments or made.find_role(row) is None:
+        yield call
+        return
+    values = [*row.values, *[parameters[name].default for name in arguments[len(row.values) :]]]
+    for name, form in _CONTENTS.items():
+        values[arguments.index("send")] = form
+        yield replace(call, id="-".join(filter(None, (row.id, name))), values=tuple(values))
 
 
 def _split_check(source: Body | Check) -> tuple[Body, tuple[Check, ...]]:

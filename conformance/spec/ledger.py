@@ -29,6 +29,12 @@ from conformance.spec.user_error import UserError
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
 AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
+# Requirements of HTTP that are a part of another requirement over gRPC.
+_GRPC_SUBSTITUTES: Mapping[str, str] = {
+    "OIP-SHAPE": "GRPC-TYPED",
+    "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc",
+    "OIP-VERSION-UNKNOWN": "GRPC-VERSION-UNKNOWN",
+}
 FILES = ("spec/ledger.toml", "spec/ledger_clients.toml", "spec/ledger_robustness.toml")
 
 
@@ -196,6 +202,11 @@ def find_grpc_id(requirement_id: str) -> str | None:
     """Return the id of the same requirement over gRPC, or None if gRPC does not have the requirement."""
     grpc_id = requirement_id + GRPC_SUFFIX
     return grpc_id if grpc_id in load() else None
+
+
+def find_grpc_equivalent(requirement_id: str) -> str | None:
+    """Return the id of the requirement over gRPC that says the same, or more; None if there is none."""
+    return _GRPC_SUBSTITUTES.get(requirement_id) or find_grpc_id(requirement_id)
 
 
 def _build_requirements() -> Iterator[Requirement]:

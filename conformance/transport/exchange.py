@@ -136,7 +136,8 @@ class Reply:
     def answer(self) -> Answer:
         """The parsed body; the server's output names are replaced by the names that the model role defines."""
         if self.is_over_grpc:
-            return grpc_answer.parse(self.body).rename_outputs(self.exchange.message.names)
+            method = self.exchange.message.path.rpartition("/")[2]
+            return grpc_answer.parse(self.body, method).rename_outputs(self.exchange.message.names)
         return parse(self.body, self.header(INFERENCE_HEADER)).rename_outputs(self.exchange.message.names)
 
     @property

@@ -50,9 +50,9 @@ class GrpcTarget:
         """Return the reply to the last plain call if the model answers none; see `Target.find_plain_refusal`."""
         return self.over_http.find_plain_refusal(model, GRPC)
 
-    def infer(self, request: InferRequest, /, edit: Edit | None = None) -> Reply:
+    def infer(self, request: InferRequest | Message, /, edit: Edit | None = None) -> Reply:
         """Send an inference request on a kept connection; `edit` changes the protobuf message before serialization."""
-        return self.send(make_infer_message(request, edit))
+        return self.send(request if isinstance(request, Message) else make_infer_message(request, edit))
 
     def call(self, method: str, **fields: Any) -> Reply:
         """Call a method with the fields of its request."""
@@ -73,6 +73,10 @@ class GrpcTarget:
         """
         return self.over_http.send_after_idling(pairs, idle_s)
 
+    def send_on_one_connection(self, messages: Sequence[Message]) -> list[Reply]:
+        """Send calls one after the other, on the kept connection."""
+        return [self.send(message) for message in messages]
+
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Make all calls at the same time, on one connection; replies are in the same order."""
         return self.over_http.send_together(messages)
@@ -80,6 +84,22 @@ class GrpcTarget:
     def reset_silence(self) -> None:
         """Continue with a target that counts as lost because it was silent: see `TargetClient.reset_silence`."""
         self.over_http.reset_silence()
+
+    def describe(self, model: Model | None = None, /, *, fresh: bool = False) -> Reply:
+        """Request the metadata of a model, or of the server."""
+        if model is None:
+            return self.send(make_grpc_call("ServerMetadata"), fresh=fresh)
+        return self.send(make_grpc_call("ModelMetadata", name=model.name, version=model.version), fresh=fresh)
+
+    def ask_health(self, subject: str, model: Model, /) -> Reply:
+        """Ask whether the server is `live` or `ready`, or whether the `model` is ready."""
+        if subject == "model":
+            return self.call("ModelReady", name=model.name, version=model.version)
+        return self.call(f"Server{subject.capitalize()}")
+
+    def pause(self, seconds: float) -> None:
+        """Wait until a busy server may accept requests again."""
+        self.over_http.pause(seconds)
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""

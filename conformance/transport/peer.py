@@ -43,11 +43,14 @@ class Peer(Protocol):
     def find_plain_refusal(self, model: Model) -> Reply | None:
         """Return the reply to the last plain request if the model answers none; None if it answers one."""
 
-    def infer(self, request: InferRequest, /) -> Reply:
+    def infer(self, request: InferRequest | Message, /) -> Reply:
         """Send an inference request on a kept connection."""
 
     def send(self, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message; `fresh` opens a new connection."""
+
+    def send_on_one_connection(self, messages: Sequence[Message]) -> list[Reply]:
+        """Send messages one after the other on one connection; fewer replies if the server closes it."""
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order."""
@@ -57,6 +60,15 @@ class Peer(Protocol):
 
     def reset_silence(self) -> None:
         """Continue with a target that counts as lost because it was silent; a target that died stays lost."""
+
+    def describe(self, model: Model | None = None, /, *, fresh: bool = False) -> Reply:
+        """Request the metadata of a model, or of the server; `Reply.answer.document` has them."""
+
+    def ask_health(self, subject: str, model: Model, /) -> Reply:
+        """Ask whether the server is `live` or `ready`, or whether the `model` is ready."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait until a busy server may accept requests again."""
 
     def message(self, request: InferRequest, /) -> Message:
         """Encode an inference request for this transport."""

@@ -219,13 +219,21 @@ class Target(TargetClient):
         send: Form = "json" if model.is_json_capable else "binary"
         return model.request(send=send, outputs=model.build_outputs_member()), model.request(want="binary")
 
-    def get(self, path: str) -> Reply:
+    def describe(self, model: Model | None = None, /, *, fresh: bool = False) -> Reply:
+        """Request the metadata of a model, or of the server."""
+        return self.get(model.path if model else SERVER_PATH, fresh=fresh)
+
+    def ask_health(self, subject: str, model: Model, /) -> Reply:
+        """Ask whether the server is `live` or `ready`, or whether the `model` is ready."""
+        return self.get(f"{model.path}/ready" if subject == "model" else f"/v2/health/{subject}")
+
+    def get(self, path: str, *, fresh: bool = False) -> Reply:
         """Send a GET request for a path below the base URL; return the reply.
 
         The path of server metadata is `v2` or `v2/`, since the documents differ. A server that redirects, or has no
         `v2`, is asked for `v2/`.
         """
-        reply = self.send(Message(path, method="GET"))
+        reply = self.send(Message(path, method="GET"), fresh=fresh)
         if path != SERVER_PATH or reply.status not in (*REDIRECTIONS, 404):
             return reply
         other = self.send(Message(f"{path}/", method="GET"))

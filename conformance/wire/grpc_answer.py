@@ -1,4 +1,4 @@
-"""Parses a ModelInferResponse: each output becomes an array, from raw or typed contents. Never raises.
+"""Parses response messages; each output of a ModelInferResponse becomes an array. Never raises.
 
 If a message is ambiguous, the parser chooses the most plausible interpretation of each output. Three faults have no
 finding here, because checks of the message report them: an output with both raw and typed contents, a raw entry without
@@ -40,9 +40,11 @@ def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
         return None
 
 
-def parse(body: bytes) -> Answer:
-    """Parse the serialized ModelInferResponse of an answer."""
-    message = parse_message(body)
+def parse(body: bytes, method: str = "ModelInfer") -> Answer:
+    """Parse the serialized response message of a method."""
+    message = parse_message(body, method)
+    if message is not None and method != "ModelInfer":
+        return Answer(body, _list_fields(message), 0, (), ())
     too_large = find_excess(body) if message is None else _find_excess(message)
     if message is None or too_large:
         return Answer(body, None, 0, (), (too_large,) if too_large else ())
@@ -95,15 +97,30 @@ def _build_document(message: Pb) -> dict[str, Any]:
     """Return the JSON document that an HTTP answer would have, but with `data` only for BYTES outputs."""
     outputs = [
         {
-            "name": entry.name,
-            "datatype": entry.datatype,
+            **_drop_empty({"name": entry.name, "datatype": entry.datatype}),
             "shape": list(entry.shape),
             "data": [text.decode("utf-8", "surrogateescape") for text in entry.contents.bytes_contents],
         }
         for entry in message.outputs
     ]
-    named = {"model_name": message.model_name, "model_version": message.model_version}
-    return {**named, **({"id": message.id} if message.id else {}), "outputs": outputs}
+    named = {name: getattr(message, name) for name in ("model_name", "model_version", "id")}
+    return {**_drop_empty(named), "outputs": outputs}
+
+
+def _drop_empty(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members without empty strings, which stand for absent fields."""
+    return {name: value for name, value in members.items() if value != ""}
+
+
+def _list_fields(message: Pb) -> dict[str, Any]:
+    """Return the fields of a message of metadata or health as a JSON object."""
+    return {field.name: _to_json(getattr(message, field.name)) for field in message.DESCRIPTOR.fields}
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, (str, bool, int)):
+        return value
+    return _list_fields(value) if hasattr(value, "DESCRIPTOR") else [_to_json(each) for each in value]
 
 
 def _parse_shape(entry: Pb) -> tuple[int, ...] | None:

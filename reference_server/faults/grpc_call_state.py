@@ -36,7 +36,7 @@ def grpc_call_after_a_refusal_gets_the_answer_before_it(original: Any, *argument
 _lists: dict[str, list[RequestedOutput]] = {}
 
 
-@fault(steps.PARSE_CALL_OUTPUTS, breaks="OIP-ISOLATION/grpc")
+@fault(steps.PARSE_CALL_OUTPUTS, breaks=("OIP-ISOLATION/grpc", "CLS-ONLY/grpc"))
 def grpc_lists_of_outputs_stick(original: Any, model: Any, message: Message) -> list[RequestedOutput]:
     """If a call lists no outputs, the server uses the list of the previous call, including `classification`."""
     requested: list[RequestedOutput] = original(model, message)

@@ -147,6 +147,16 @@ grpc_missing_labels_leave_their_colon = steps.CLASSIFY_OUTPUT.after(
     on_strings(lambda text: text if text.count(b":") > 1 else text + b":"),
     when=is_classified,
 ).says("The server ends a class string without a label with a colon.")
+
+
+def _classify_by_request(requested: list[RequestedOutput], message: Message) -> list[RequestedOutput]:
+    count = message.parameters["classification"].int64_param + 1
+    return [replace(output, classes=output.classes or count) for output in requested]
+
+
+grpc_classification_on_the_request_counted_from_0 = steps.PARSE_CALL_OUTPUTS.after(
+    "CLS-ONLY/grpc", _classify_by_request, when=lambda message: "classification" in message.parameters
+).says("The server applies `classification` of the whole request to every output, and returns one class too many.")
 grpc_one_classified_output_classifies_all = steps.PARSE_CALL_OUTPUTS.after("CLS-ONLY/grpc", classify_all).says(
     "If a request classifies one output, the server classifies all outputs of the request."
 )
@@ -172,7 +182,7 @@ def _use_first_index(found: Tensor) -> Tensor:
 
 
 grpc_equal_scores_have_one_index = steps.CLASSIFY_OUTPUT.after(
-    ("CLS-TIES/grpc", "CLS-HIGHEST/grpc"),
+    "CLS-TIES/grpc",
     _use_first_index,
     when=lambda model, output: not model.batching and is_classified(output),
 ).says("If a model does not batch, the server gives classes of equal values the index of the first of them.")

@@ -134,7 +134,7 @@ grpc_answer_names_model_and_version = steps.BUILD_RESPONSE.after("OIP-MODEL-NAME
 grpc_id_is_left_out = steps.BUILD_RESPONSE.after("OIP-ID/grpc", set_field("id", None)).says(
     "The server omits the id from inference answers."
 )
-grpc_id_is_left_over = steps.BUILD_RESPONSE.after("OIP-ID/grpc", _keep_id).says(
+grpc_id_is_left_over = steps.BUILD_RESPONSE.after("OIP-ISOLATION/grpc", _keep_id).says(
     "If a request has no id, the server answers with the id of an earlier request."
 )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conformance.commands import sources
 from conformance.judging.selection import list_profile_rows
-from conformance.pages import errata, pages, servers
+from conformance.pages import coverage, errata, pages, servers
 from conformance.report import comparison_page
 from conformance.report.comparison import compare
 from conformance.report.report_file import read
@@ -51,6 +51,7 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs/results-clients.md", _render_clients()
     cited = sources.group_requirements_by_sentence(ledger.load().values())
     yield ROOT / "docs/sentences.md", sources.render_sentences(load_sentences().values(), cited)
+    yield ROOT / "docs/coverage.md", coverage.render()[0]
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
         yield ROOT / links.PAGES_FOLDER / name, text

@@ -21,67 +21,51 @@ from conformance.checks.support.ranked_inputs import (
     SEVERAL_SCORED,
     choose_inputs,
     find_unbatched_inputs,
-    repeat_in_both_forms,
 )
 from conformance.discovery.deployed_model import is_classifiable
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows, rows_for_role
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Row, claim, rows, rows_for_role
 from conformance.spec.fit import SCORED
 from conformance.transport.exchange import Reply
-from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
-from conformance.transport.target import Target
 from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- the classified output ------------------------------------------------------------------------------------------
 
 
-_PARAMETER_ROWS = (
+@claim("classification.parameter-is-taken", answers="CLS-PARAMETER")
+@rows(
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("batching", (ITEMS,), role="scores_batching"),
     Row("rank-2", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    OWN,
 )
-
-
-@check("classification.parameter-is-taken", answers="CLS-PARAMETER")
-@rows(*_PARAMETER_ROWS, OWN)
-@check("grpc.parameter-is-taken", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_PARAMETER_ROWS), OWN)
 def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The server returns classes for a requested output that has the parameter `classification`."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
 
 
-_TWO_OUTPUT_ROLE = "scores_two_outputs"
-# The output that is classified, and the order in which outputs are listed.
-_LIST_ROWS = (
-    Row("first-of-two", ("SCORES", ("SCORES", "RANKS"))),
-    Row("second-of-two", ("RANKS", ("SCORES", "RANKS"))),
-    Row("first-of-two-turned", ("RANKS", ("RANKS", "SCORES"))),
-    Row("second-of-two-turned", ("SCORES", ("RANKS", "SCORES"))),
-    Row("second-alone", ("RANKS", ("RANKS",))),
-)
-
-
-# All outputs of a deployed model are listed, the classified one first or last.
-_OWN_LIST_ROWS = (
+@claim("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
+@rows(
+    *rows_for_role(  # the output that is classified, and the order in which outputs are listed
+        "scores_two_outputs",
+        ("first-of-two", "SCORES", ("SCORES", "RANKS")),
+        ("second-of-two", "RANKS", ("SCORES", "RANKS")),
+        ("first-of-two-turned", "RANKS", ("RANKS", "SCORES")),
+        ("second-of-two-turned", "SCORES", ("RANKS", "SCORES")),
+        ("second-alone", "RANKS", ("RANKS",)),
+    ),
+    # All outputs of a deployed model are listed, the classified one first or last.
     Row("own-first-of-all", (None, True), fit=SEVERAL_SCORED),
     Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
 )
-
-
-@check("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
-@rows(*rows_for_role(_TWO_OUTPUT_ROLE, *_LIST_ROWS), *_OWN_LIST_ROWS)
-@check("grpc.parameter-is-taken-in-any-place", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*rows_for_role(_TWO_OUTPUT_ROLE, *_LIST_ROWS)), *_OWN_LIST_ROWS)
 def parameter_is_taken_in_any_place(
     target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
@@ -110,16 +94,14 @@ def _is_unclassified_wrong(
 
 
 _COUNT_BY_OUTPUT = {"SCORES": 1, "RANKS": 3}
-_ORDER_ROWS = rows_for_role(
-    _TWO_OUTPUT_ROLE, Row("declared-order", (("SCORES", "RANKS"),)), Row("other-order", (("RANKS", "SCORES"),))
+
+
+@claim("classification.each-output-has-its-count", answers="CLS-PARAMETER")
+@rows(
+    Row("declared-order", (("SCORES", "RANKS"),), role="scores_two_outputs"),
+    Row("other-order", (("RANKS", "SCORES"),), role="scores_two_outputs"),
+    Row("own", (None,), fit=SEVERAL_SCORED),
 )
-_OWN_ORDER_ROWS = (Row("own", (None,), fit=SEVERAL_SCORED),)
-
-
-@check("classification.each-output-has-its-count", answers="CLS-PARAMETER")
-@rows(*_ORDER_ROWS, *_OWN_ORDER_ROWS)
-@check("grpc.each-output-has-its-count", answers="CLS-PARAMETER/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_ORDER_ROWS), *_OWN_ORDER_ROWS)
 def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
     """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
@@ -162,11 +144,7 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
         )
 
 
-_OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
-_OWN_MANY_ROW = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
-
-
-@check("classification.as-many-as-asked", answers="CLS-COUNT")
+@claim("classification.as-many-as-asked", answers="CLS-COUNT")
 @rows(
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
     *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching") for count in (1, 2, 4)],
@@ -176,14 +154,16 @@ _OWN_MANY_ROW = Row("own-37-of-100", (None, 37, 100), fit=SCORED)
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    *_OWN_COUNT_ROWS,
-    _OWN_MANY_ROW,
+    Row("own-1", (None, 1), fit=SCORED),
+    Row("own-all", (None, None), fit=SCORED),
+    Row("own-37-of-100", (None, 37, 100), fit=SCORED),
 )
-def as_many_as_asked(target: Target, model: Model, values: Any, count: int | None, class_count: int = 0) -> None:
+def as_many_as_asked(
+    target: Peer, model: Model, values: Any, count: int | None, class_count: int = 0, send: Form = "json"
+) -> None:
     """The server returns the requested number of classes, at most one for each score."""
-    case = ClassifiedAnswer.ask(
-        target, model, values, count, tensors=find_unbatched_inputs(model, class_count) if class_count else None
-    )
+    tensors = find_unbatched_inputs(model, class_count) if class_count else None
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     found = len(read_texts(case.reply, case.name)) // case.batch
     shape = expect(case.reply).output(case.name).shape
     # The checks of the shape judge a wrong rank; its last dimension may not be the count.
@@ -192,23 +172,3 @@ def as_many_as_asked(target: Target, model: Model, values: Any, count: int | Non
         raise UnmetError(
             f"{describe_class_count(case.expected_count)} of {case.name}", describe_class_count(last), case.reply
         )
-
-
-@check("grpc.as-many-classes-as-asked", answers="CLS-COUNT/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
-        *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching") for count in (1, 4)],
-        Row("1-of-1", ((7,), 1), role="identity_int32"),
-        Row("more-than-labels", (SCORES, 4), role="scores_some_labels"),
-        Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
-        Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    ),
-    *_OWN_COUNT_ROWS,
-)
-def as_many_over_grpc(target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json") -> None:
-    """The server returns the requested number of classes, at most one for each score."""
-    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
-    found, right = len(read_texts(case.reply, case.name)), case.expected_count * case.batch
-    if found != right:
-        raise UnmetError(f"{describe_class_count(right)} of {case.name}", describe_class_count(found), case.reply)

@@ -25,38 +25,45 @@ from conformance.checks.support.ranked_inputs import (
     SEVERAL_SCORED,
     choose_class_count,
     choose_inputs,
-    repeat_in_both_forms,
 )
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
+from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows, rows_for_role
-from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
+from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.fit import SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
+_FORM = Only(HTTP, "calls cannot ask for the form of an output")
 
-@check("classification.other-outputs-stay", answers="CLS-ONLY")
+
+@claim("classification.other-outputs-stay", answers="CLS-ONLY")
 @rows(
     *rows_for_role(
         "scores_two_outputs",
-        ("json", "RANKS", ("SCORES", "RANKS"), ABSENT),
-        ("json-listed-first", "RANKS", ("RANKS", "SCORES"), ABSENT),
-        Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY),
-        ("floats", "SCORES", ("SCORES", "RANKS"), ABSENT),
-        Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY),
+        ("json", "RANKS", ("SCORES", "RANKS")),
+        ("json-listed-first", "RANKS", ("RANKS", "SCORES")),
+        Row("binary", ("RANKS", ("SCORES", "RANKS"), True), needs=BINARY, only=_FORM),
+        ("floats", "SCORES", ("SCORES", "RANKS")),
+        Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY, only=_FORM),
     ),
-    Row("own-listed-first", (None, False, ABSENT), fit=SEVERAL_SCORED),
-    Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY),
+    Row("own-listed-first", (None, False), fit=SEVERAL_SCORED),
+    Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY, only=_FORM),
 )
 def other_outputs_stay(
-    target: Target, model: Model, plain: str | None, order: Sequence[str] | bool, binary: Any
+    target: Peer,
+    model: Model,
+    plain: str | None,
+    order: Sequence[str] | bool,
+    binary: Any = ABSENT,
+    send: Form = "json",
 ) -> None:
     """The server returns an unclassified output unchanged if it classifies another output."""
     if isinstance(order, bool):
@@ -66,11 +73,12 @@ def other_outputs_stay(
     outputs = [
         RequestedOutput(name, binary) if name == plain else RequestedOutput(name, classification=2) for name in order
     ]
-    reply = ask(target, model, model.sample(), *outputs)
-    _expect_unclassified_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
+    reply = ask(target, model, model.sample(), *outputs, send=send)
+    with block_if(lambda: _is_order_wrong(target, model, model.sample(), order, send), _WRONG_ORDER):
+        _expect_unclassified_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
-def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: bool, binary: Any) -> None:
+def _expect_other_outputs_unchanged(target: Peer, model: Model, *, is_first: bool, binary: Any) -> None:
     """Expect unchanged values in the unclassified outputs of a deployed model.
 
     If `binary` is True, the request asks for the first of these outputs as binary data.
@@ -86,11 +94,27 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     if binary is True:
         listed[steady[0]] = RequestedOutput(steady[0], True)
     reply = ask(target, model, tensors, *listed.values())
-    for name in steady:
-        _expect_unclassified_output(target, model, tensors, reply, listed[name])
+    with block_if(lambda: _is_order_wrong(target, model, tensors, names, "json"), _WRONG_ORDER):
+        for name in steady:
+            _expect_unclassified_output(target, model, tensors, reply, listed[name])
 
 
-@check("classification.next-request-is-plain", answers="CLS-ONLY")
+_WRONG_ORDER = "the same outputs are also wrong without classification"
+
+
+def _is_order_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], names: Sequence[str], send: Form) -> bool:
+    """Say whether these outputs are also wrong over gRPC without classification, such as in the order of raw entries.
+
+    Over HTTP, at most one of them is binary data, so that no order can be wrong.
+    """
+    if not isinstance(target, GrpcTarget):
+        return False
+    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names]
+    usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)
+    return not is_met(lambda: expect(usual).tensors(right, through_json=False))
+
+
+@claim("classification.next-request-is-plain", answers="CLS-ONLY")
 @rows(
     Row("", (True,), role="scores"),
     Row("unlisted", (False,), role="scores"),
@@ -100,33 +124,34 @@ def _expect_other_outputs_unchanged(target: Target, model: Model, *, is_first: b
     Row("own", (True,), fit=SCORED),
     Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
-def next_request_is_plain(target: Target, model: Model, listed: bool) -> None:
+def next_request_is_plain(target: Peer, model: Model, listed: bool, send: Form = "json") -> None:
     """The server returns the unclassified output again after a request with classification."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
-    read_texts(
-        ask(target, model, tensors, RequestedOutput(name, classification=choose_class_count(model, right))), name
-    )
-    reply = target.infer(
-        model.request(tensors, send="json", outputs=[name] if listed else model.build_outputs_member())
-    )
-    _expect_unclassified_output(target, model, tensors, reply, RequestedOutput(name))
+    classified = RequestedOutput(name, classification=choose_class_count(model, right))
+    read_texts(ask(target, model, tensors, classified, send=send), name)
+    outputs = [name] if listed else model.build_outputs_member()
+    reply = target.infer(model.request(tensors, send=send, outputs=outputs))
+    returned = [name] if listed else [spec.name for spec in model.role.outputs]
+    with block_if(lambda: _is_order_wrong(target, model, tensors, returned, send), _WRONG_ORDER):
+        _expect_unclassified_output(target, model, tensors, reply, RequestedOutput(name))
 
 
 def _expect_unclassified_output(
-    target: Target, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
+    target: Peer, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
     """Expect an unclassified output to be correct, or the same as in the answer to a request without classification."""
     expect(reply).answered()
     got = reply.answer.output(plain.name)
     (right,) = (tensor for tensor in model.find_outputs(tensors) if tensor.name == plain.name)
-    found = find_difference(right, got, reply.body, through_json=True)
+    through_json = not reply.is_over_grpc
+    found = find_difference(right, got, reply.body, through_json=through_json)
     if found is None:
         return
     own = ask(target, model, tensors, plain).answer.output(plain.name)
     if own is not None and own.array is not None and (own.datatype, own.shape) == (right.datatype, right.shape):
         usual = Tensor(plain.name, right.datatype, right.shape, own.array)
-        if find_difference(usual, got, reply.body, through_json=True) is None:
+        if find_difference(usual, got, reply.body, through_json=through_json) is None:
             return
     about = attribution.attribute_unreadable_output(reply, plain.name)
     raise UnmetError(found.expected, found.actual, reply, offset=found.offset, requirement=about)
@@ -191,43 +216,3 @@ def _has_requested_encoding_unclassified(
     reply = target.infer(model.request(tensors, send="json", outputs=wanted, binary_data_output=for_all))
     output = reply.answer.output(find_scored_output(model))
     return reply.succeeded and output is not None and output.binary == binary
-
-
-@check("grpc.other-outputs-stay", answers="CLS-ONLY/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        *rows_for_role(
-            "scores_two_outputs",
-            Row("integers", ("RANKS", ("SCORES", "RANKS"))),
-            Row("integers-listed-first", ("RANKS", ("RANKS", "SCORES"))),
-            Row("floats", ("SCORES", ("SCORES", "RANKS"))),
-        )
-    ),
-    Row("own", (None, False, "json"), fit=SEVERAL_SCORED),
-)
-def other_outputs_stay_over_grpc(
-    target: GrpcTarget, model: Model, plain: str | None, order: Sequence[str] | bool, send: Form
-) -> None:
-    """The server returns an unclassified output unchanged if it classifies another output."""
-    if isinstance(order, bool):
-        chosen, count = find_scored_output(model), 1
-        names = list_output_names(model, chosen, is_first=order)
-    else:
-        chosen, count, names = next(name for name in order if name != plain), 2, list(order)
-    tensors, _ = choose_inputs(model, chosen)
-    outputs = [
-        RequestedOutput(name, classification=count) if name == chosen else RequestedOutput(name) for name in names
-    ]
-    reply = ask(target, model, tensors, *outputs, send=send)
-    right = [tensor for tensor in model.find_outputs(tensors) if tensor.name in names and tensor.name != chosen]
-    if not right:
-        raise NotApplicableError(f"{model.name} has no deterministic output besides the classified one")
-
-    def is_wrong_unclassified() -> bool:
-        usual = ask(target, model, tensors, *map(RequestedOutput, names), send=send)
-        return not is_met(lambda: expect(usual).tensors(right, through_json=False))
-
-    wrong = ", ".join(tensor.name for tensor in right)
-    expect(reply).answered()
-    with block_if(is_wrong_unclassified, f"{wrong} is also wrong without classification"), attribute_to(None):
-        expect(reply).tensors(right, through_json=False)

@@ -31,43 +31,33 @@ from conformance.expect.refusals import expect_alive, expect_refusal, has_declin
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.check import Only, Row, check, claim, rows
+from conformance.spec.extensions import BINARY, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.edits import Set, update
-from conformance.wire.grpc_request import Edit, Pb
+from conformance.wire.grpc_request import Edit, Pb, make_infer_message
 from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- counts that are too large, or no numbers -----------------------------------------------------------------------
 
 
-# One class too many, and a count that is 2 if the server reads only 32 bits.
-_OWN_COUNT_ROWS = (OWN, Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED))
-
-
-@check("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
+@claim("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
     Row("100-of-4", (SCORES, 100), role="scores_labelled"),
     Row("1000000-of-4", (SCORES, 1_000_000), role="scores"),
-    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
+    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),  # 2 if the server reads only 32 bits
+    Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores", only=Only(GRPC, "JSON may be read as floats")),
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNT_ROWS,
-)
-@check("grpc.no-class-is-made-up", answers="CLS-COUNT-ABOVE/grpc", over=(GRPC,))
-@rows(
-    Row("5-of-4", (SCORES, 5), role="scores"),
-    Row("100-of-4", (SCORES, 100), role="scores_labelled"),
-    Row("2^32+2-of-4", (SCORES, 2**32 + 2), role="scores"),
-    Row("2^63-1-of-4", (SCORES, 2**63 - 1), role="scores"),
-    Row("batch", (ITEMS, 5), role="scores_batching"),
-    *_OWN_COUNT_ROWS,
+    OWN,
+    Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED),
 )
 def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
     """The server refuses a count above the number of classes, or returns each class once."""
@@ -78,8 +68,7 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: i
         expect_each_class_once(reply, model, right)
 
 
-@check("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
-@check("grpc.number-0", answers="CLS-COUNT-ZERO/grpc", role="scores", over=(GRPC,))
+@claim("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
 def number_0(target: Peer, model: Model) -> str:
     """The suite records what the server does when asked for 0 classes."""
     reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
@@ -169,17 +158,13 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
 # --- datatypes that a server need not classify ----------------------------------------------------------------------
 
 
-_SHORT_FLOAT_ROWS = (
+@claim("classification.short-floats-right-or-refused", answers="CLS-FP16")
+@rows(
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
+    Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY),
 )
-
-
-@check("classification.short-floats-right-or-refused", answers="CLS-FP16")
-@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY))
-@check("grpc.short-floats-right-or-refused", answers="CLS-FP16/grpc", over=(GRPC,))
-@rows(*_SHORT_FLOAT_ROWS, Row("own", fit=Fit(outputs=BINARY_ONLY)))
 def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses to classify them."""
     if values is None:
@@ -188,14 +173,11 @@ def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None
         _expect_right_or_refused(target, model, values, "binary")
 
 
-_BOOL_SCORES = (False, True, False, True)
-_OWN_BOOL_ROW = Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"})))
-
-
-@check("classification.bool-right-or-refused", answers="CLS-BOOL")
-@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
-@check("grpc.bool-right-or-refused", answers="CLS-BOOL/grpc", over=(GRPC,))
-@rows(Row("", (_BOOL_SCORES,), role="identity_bool"), _OWN_BOOL_ROW)
+@claim("classification.bool-right-or-refused", answers="CLS-BOOL")
+@rows(
+    Row("", ((False, True, False, True),), role="identity_bool"),
+    Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"}))),
+)
 def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
@@ -289,10 +271,8 @@ _NAN_SCORES = {
 }
 
 
-@check("classification.nan-somewhere", answers="CLS-NAN", role="scores")
+@claim("classification.nan-somewhere", answers="CLS-NAN", role="scores")
 @rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN_SCORES.items()])
-@check("grpc.nan-somewhere", answers="CLS-NAN/grpc", role="scores", over=(GRPC,))
-@rows(*[Row(name, (values,)) for name, values in _NAN_SCORES.items()])
 def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
     """The server places a NaN score anywhere in the ranking, or refuses the request."""
     wanted = [RequestedOutput("SCORES", classification=4)]
@@ -321,20 +301,46 @@ def _list_scores(model: Model) -> InferRequest:
     return model.request(choose_inputs(model, name)[0], send="json", outputs=[name])
 
 
-@check("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
+def _set_on_call(call: Pb) -> None:
+    call.parameters["classification"].int64_param = CLASSES["classification"]
+
+
+def _set_on_input(call: Pb) -> None:
+    call.inputs[0].parameters["classification"].int64_param = CLASSES["classification"]
+
+
+@claim("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
-    Row("on-the-request", (WrongRequest(_send_scores, (Set("parameters", CLASSES),)),), fit=_SCORED_IN_JSON),
-    ("on-the-request-of-a-listed-output", WrongRequest(_list_scores, (Set("parameters", CLASSES),))),
-    ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),))),
-    Row("beside-the-parameters", (WrongRequest(_list_scores, (update("outputs.0", **CLASSES),)),), fit=_SCORED_IN_JSON),
+    Row(
+        "on-the-request",
+        (WrongRequest(_send_scores, (Set("parameters", CLASSES),)), _set_on_call),
+        fit=_SCORED_IN_JSON,
+    ),
+    (
+        "on-the-request-of-a-listed-output",
+        WrongRequest(_list_scores, (Set("parameters", CLASSES),)),
+        _set_on_call,
+    ),
+    ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),)), _set_on_input),
+    Row(
+        "beside-the-parameters",
+        (WrongRequest(_list_scores, (update("outputs.0", **CLASSES),)), None),
+        fit=_SCORED_IN_JSON,
+        only=Only(HTTP, "a message of protobuf has no other fields than its own"),
+    ),
 )
-def parameter_at_another_place_classifies_nothing(target: Target, model: Model, request: WrongRequest) -> str:
+def parameter_at_another_place_classifies_nothing(
+    target: Peer, model: Model, request: WrongRequest, edit_call: Edit | None
+) -> str:
     """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
-    reply = target.send(request(model), fresh=True)
+    start, valid, wrong = request.start(model), request.build_valid(model), request(model)
+    if isinstance(target, GrpcTarget) and isinstance(start, InferRequest):
+        valid, wrong = make_infer_message(start), make_infer_message(start, edit_call)
+    reply = target.send(wrong, fresh=True)
     if has_declined(target, model, reply):
-        return f"refused with {reply.status}"
+        return f"refused: {reply.outcome()}" if reply.is_over_grpc else f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):
         return "passed over"
     output = reply.answer.output(name)
@@ -345,7 +351,7 @@ def parameter_at_another_place_classifies_nothing(target: Target, model: Model, 
             return "classified by the misplaced parameter"
 
     def is_wrong_without_parameter() -> bool:
-        return not is_met(lambda: expect(target.send(request.build_valid(model), fresh=True)).tensors([right]))
+        return not is_met(lambda: expect(target.send(valid, fresh=True)).tensors([right]))
 
     with block_if(is_wrong_without_parameter, "the output is also wrong without the misplaced parameter"):
         expect(reply).tensors([right])

@@ -26,44 +26,34 @@ from conformance.checks.support.ranked_inputs import (
     find_tied_inputs,
     find_unbatched_inputs,
     has_ties,
-    repeat_in_both_forms,
 )
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
-from conformance.transport.target import Target
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
 
 
-_TWO_ITEM_ROWS = (
+@claim("classification.items-are-ranked-apart", answers="CLS-BATCH")
+@rows(
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
-)
-_TWO_SQUARE_ROW = Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2")
-
-
-@check("classification.items-are-ranked-apart", answers="CLS-BATCH")
-@rows(
-    *_TWO_ITEM_ROWS,
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
-    _TWO_SQUARE_ROW,
+    Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
     OWN,
 )
-@check("grpc.items-are-ranked-apart", answers="CLS-BATCH/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_TWO_ITEM_ROWS, _TWO_SQUARE_ROW), OWN)
 def items_are_ranked_apart(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
@@ -130,10 +120,9 @@ RANKED_SCORES: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 
 WIDE_FLOATS = frozenset({"FP32", "FP64"})
 SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
-_OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, None), fit=SCORED))
 
 
-@check("classification.highest-come-first", answers="CLS-HIGHEST")
+@claim("classification.highest-come-first", answers="CLS-HIGHEST")
 @rows(
     *[Row(identity, (values, None), role=role) for identity, role, values in RANKED_SCORES],
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
@@ -143,7 +132,8 @@ _OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, No
     Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    *_OWN_COUNT_ROWS,
+    Row("own-1", (None, 1), fit=SCORED),
+    Row("own-all", (None, None), fit=SCORED),
     Row("own-100-of-300", (None, 100, "json", partial(find_unbatched_inputs, count=300)), fit=SCORED),
     Row(
         "own-negated",
@@ -152,7 +142,7 @@ _OWN_COUNT_ROWS = (Row("own-1", (None, 1), fit=SCORED), Row("own-all", (None, No
     ),
 )
 def highest_come_first(
-    target: Target,
+    target: Peer,
     model: Model,
     values: Any,
     count: int | None,
@@ -168,25 +158,18 @@ def highest_come_first(
     case.expect_rule(apply_to_items(class_texts.is_in_order))
 
 
-_TIE_ROWS = (
+@claim("classification.ties-in-any-order", answers="CLS-TIES")
+@rows(
     Row("all-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
     Row("2-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 2), role="scores"),
     Row("two-pairs", ((1.0, 2.0, 1.0, 2.0), 4), role="scores_labelled"),
     Row("three-of-two-pairs", ((1.0, 2.0, 1.0, 2.0), 3), role="scores"),
-)
-
-
-@check("classification.ties-in-any-order", answers="CLS-TIES")
-@rows(
-    *_TIE_ROWS,
     Row("zeros-of-both-signs", ((0.0, -0.0, -0.0, 0.0), 4), role="scores"),
     Row("integers", (tuple(k % 3 for k in range(40)), 40), role="identity_int32"),
     Row("6-of-20", (tuple(k % 2 for k in range(20)), 6), role="identity_uint8"),
     Row("batch-of-1", (((2.0, 1.0, 2.0, 1.0),), 3), role="scores_batching"),
     OWN,
 )
-@check("grpc.ties-in-any-order", answers="CLS-TIES/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*_TIE_ROWS), OWN)
 def ties_in_any_order(
     target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
@@ -194,41 +177,6 @@ def ties_in_any_order(
     tensors = None if values else find_tied_inputs(model)
     case = ClassifiedAnswer.ask(target, model, values, count, send=send, tensors=tensors)
     case.expect_rule(apply_to_items(class_texts.is_ordered_without_repeats))
-
-
-@check("grpc.highest-classes-come-first", answers="CLS-HIGHEST/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("uint8", ((3, 200, 127, 128, 0, 255), None), role="identity_uint8"),
-        Row("uint16", ((255, 40000, 32767, 32768, 256, 1), None), role="identity_uint16"),
-        Row("uint32", ((65536, 2**31 - 1, 2**31, 2**32 - 1, 0), None), role="identity_uint32"),
-        Row("uint64", ((2**63 - 1, 2**63, 2**53, 2**53 + 1, 2**64 - 1), None), role="identity_uint64"),
-        Row("int8", ((-1, -128, 127, 0, 1, -2), None), role="identity_int8"),
-        Row("int16", ((-1, 255, -32768, 32767, 0), None), role="identity_int16"),
-        Row("int32", ((-1, 65536, -(2**31), 2**31 - 1, 0), None), role="identity_int32"),
-        Row("int64", ((-1, -(2**63), 2**63 - 1, 2**53, 2**53 + 1), None), role="identity_int64"),
-        Row("fp32", (SCORES, None), role="identity_fp32"),
-        Row("fp32-infinities", (INFINITE, None), role="identity_fp32"),
-        Row("fp32-neighbours", ((1.0, 1 + 2**-23, 1 - 2**-24, 1 + 2**-22), None), role="identity_fp32"),
-        Row("fp64", ((0.5, -4.0, 8.25, 0.0), None), role="identity_fp64"),
-        Row("fp64-neighbours", ((1.0, 1 + 2**-52, 1 + 2**-40, 1 - 2**-53), None), role="identity_fp64"),
-        Row("ties", ((1.0, 2.0, 1.0, 2.0), None), role="scores"),
-        *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
-        Row("batch-of-1", (ITEMS[:1], 2), role="scores_batching"),
-        Row("100-classes", (tuple(k * 37 % 100 for k in range(100)), 10), role="identity_int32"),
-        Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    ),
-    *_OWN_COUNT_ROWS,
-)
-def highest_come_first_over_grpc(
-    target: GrpcTarget, model: Model, values: Any, count: int | None, send: Form = "json"
-) -> None:
-    """The server returns the highest scores, highest first, and repeats no index."""
-    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
-    case.require_unsorted_scores()
-    case.expect_rule(
-        apply_to_items(class_texts.is_ordered_without_repeats if values else class_texts.is_in_order)
-    )  # scores of deployed models may be equal
 
 
 # --- agreement of gRPC and HTTP ---------------------------------------------------------------------------------------

@@ -14,27 +14,21 @@ from conformance.checks.support.classes import (
     read_texts,
 )
 from conformance.checks.support.ranked_inputs import (
-    DESCENDING,
     DOCUMENTED,
     ITEMS,
     OWN,
     SCORES,
-    SQUARES,
     choose_inputs,
-    repeat_in_both_forms,
 )
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Row, claim, rows
 from conformance.spec.fit import SCORED
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
-from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
-from conformance.transport.target import Target
 from conformance.wire.request import Form
 
 OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
@@ -42,23 +36,13 @@ OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
 
-@check("classification.datatype-is-bytes", answers="CLS-TYPE")
+@claim("classification.datatype-is-bytes", answers="CLS-TYPE")
 @rows(
     Row("fp32", (SCORES,), role="scores"),
     Row("int64", ((5, -7, 9),), role="identity_int64"),
     Row("batching", (ITEMS,), role="scores_batching"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    OWN,
-)
-@check("grpc.classes-are-bytes", answers="CLS-TYPE/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("fp32", (SCORES,), role="scores"),
-        Row("int64", (DESCENDING,), role="identity_int64"),
-        Row("batching", (ITEMS,), role="scores_batching"),
-        Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    ),
     OWN,
 )
 def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
@@ -71,7 +55,7 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
         raise UnmetError(f"datatype BYTES of the classes in {case.name}", found, case.reply)
 
 
-@check("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
+@claim("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
 @rows(
     Row("1-of-4", (SCORES, 1), role="scores"),
     Row("4-of-4", (SCORES, 4), role="scores"),
@@ -79,13 +63,20 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     Row("own", (None, 2), fit=SCORED),
 )
-def shape_is_count(target: Target, model: Model, values: Any, count: int) -> None:
+def shape_is_count(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [count] or [1, count] where the model does not batch."""
-    case = ClassifiedAnswer.ask(target, model, values, count)
+    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
     if values is None:
         _require_one_ranking(case)
+    _expect_shape_filled(case, found, shape)
     _expect_unbatched_shape(case.reply, case.name, found, shape)
+
+
+def _expect_shape_filled(case: ClassifiedAnswer, found: int, shape: tuple[int, ...] | None) -> None:
+    """Expect a shape of as many classes as an answer over gRPC has; over HTTP this is a requirement of JSON."""
+    if case.reply.is_over_grpc and shape is not None and prod(shape) != found:
+        raise UnmetError(f"a shape of {describe_class_count(found)} for {case.name}", format_shape(shape), case.reply)
 
 
 def _require_one_ranking(case: ClassifiedAnswer) -> None:
@@ -111,7 +102,7 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
     )
 
 
-@check("classification.shape-is-batch-and-count", answers="CLS-SHAPE-BATCH")
+@claim("classification.shape-is-batch-and-count", answers="CLS-SHAPE-BATCH")
 @rows(
     Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
     Row("batch-2", (ITEMS, 3), role="scores_batching"),
@@ -123,18 +114,19 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
     ),
     Row("own", (None, 2), fit=SCORED),
 )
-def shape_is_batch_and_count(target: Target, model: Model, values: Any, count: int) -> None:
+def shape_is_batch_and_count(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [batch, count] where the model batches."""
     if values is None:
-        _expect_deployed_batches(target, model, count, "json")
+        _expect_deployed_batches(target, model, count, send)
     else:
-        _expect_batched_shape(ClassifiedAnswer.ask(target, model, values, count))
+        _expect_batched_shape(ClassifiedAnswer.ask(target, model, values, count, send=send))
 
 
 def _expect_batched_shape(case: ClassifiedAnswer) -> None:
     """Expect classes in the shape [batch, count]."""
     found, items = len(read_texts(case.reply, case.name)), case.right.shape[0]
     shape = expect(case.reply).output(case.name).shape
+    _expect_shape_filled(case, found, shape)
     if shape is None or len(shape) != 2 or shape[0] != items:
         count = found // items if case.reply.is_over_grpc else case.count
         raise UnmetError(f"shape [{items}, {count}] of the classes in {case.name}", format_shape(shape), case.reply)
@@ -159,54 +151,15 @@ def _expect_deployed_batches(target: Peer, model: Model, count: int, send: Form)
         _expect_batched_shape(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
 
 
-BATCH_OVER_GRPC = ("CLS-SHAPE-BATCH/grpc",)
-
-
-@check("grpc.classes-have-their-shape", answers=("CLS-SHAPE/grpc", "CLS-SHAPE-SHOWN/grpc"), over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("1-of-4", (SCORES, 1), role="scores"),
-        Row("4-of-4", (SCORES, 4), role="scores"),
-        Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-        Row("batch-1", (ITEMS[:1], 2), role="scores_batching", answers=BATCH_OVER_GRPC),
-        Row("batch-2", (ITEMS, 3), role="scores_batching", answers=BATCH_OVER_GRPC),
-        Row("rank-2-items", (SQUARES, 2), role="scores_batching_rank2", answers=BATCH_OVER_GRPC),
-    ),
-    Row("own", (None, 2, "json", False), fit=SCORED),
-    Row("own-batch", (None, 2, "json", True), fit=SCORED, answers=BATCH_OVER_GRPC),
-)
-def classes_have_their_shape(
-    target: GrpcTarget, model: Model, values: Any, count: int, send: Form, may_be_batch: bool | None = None
-) -> None:
-    """The server shapes classes [batch, count] where the model batches, else [count] or [1, count]."""
-    if may_be_batch:
-        _expect_deployed_batches(target, model, count, send)
-        return
-    case = ClassifiedAnswer.ask(target, model, values, count, send=send)
-    found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
-    if may_be_batch is False:
-        _require_one_ranking(case)
-    if shape is not None and prod(shape) != found:
-        raise UnmetError(f"a shape of {describe_class_count(found)} for {case.name}", format_shape(shape), case.reply)
-    if model.role.batching:
-        _expect_batched_shape(case)
-    else:
-        _expect_unbatched_shape(case.reply, case.name, found, shape)
-
-
 # --- scores of several dimensions -----------------------------------------------------------------------------------
 
-_MATRIX_ROWS = (
+
+@claim("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
+@rows(
     Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
     Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
 )
-
-
-@check("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
-@rows(*_MATRIX_ROWS)
-@check("grpc.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX/grpc", "CLS-INDEX/grpc"), over=(GRPC,))
-@rows(*repeat_in_both_forms(*_MATRIX_ROWS))
 def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
     """The server ranks the scores of a matrix together or row by row, if the model does not batch."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)

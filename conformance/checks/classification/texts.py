@@ -21,7 +21,6 @@ from conformance.checks.support.classes import (
 )
 from conformance.checks.support.control_sides import request_single_output
 from conformance.checks.support.ranked_inputs import (
-    DESCENDING,
     DOCUMENTED,
     INFINITE,
     ITEMS,
@@ -29,23 +28,20 @@ from conformance.checks.support.ranked_inputs import (
     SCORES,
     SQUARES,
     find_unbatched_inputs,
-    repeat_in_both_forms,
 )
 from conformance.expect import class_texts
 from conformance.expect.difference import find_difference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, GRPC
+from conformance.spec.check import Row, claim, rows
+from conformance.spec.extensions import BINARY
 from conformance.spec.fit import SCORED, Fit
-from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
-from conformance.transport.target import Target
 from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import Form
 
 
-@check("classification.text-is-value-index-label", answers="CLS-FORMAT")
+@claim("classification.text-is-value-index-label", answers="CLS-FORMAT")
 @rows(
     Row("floats", (SCORES,), role="scores"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
@@ -54,18 +50,6 @@ from conformance.wire.request import Form
     Row("batching", (ITEMS,), role="scores_batching_labelled"),
     Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    OWN,
-)
-@check("grpc.class-is-value-index-label", answers="CLS-FORMAT/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("floats", (SCORES,), role="scores"),
-        Row("integers", (DESCENDING,), role="identity_int32"),
-        Row("odd-labels", (SCORES,), role="scores_odd_labels"),
-        Row("batching", (ITEMS,), role="scores_batching_labelled"),
-        Row("tiny-and-huge", ((2.0**-900, 2.0**900, -(2.0**900)),), role="identity_fp64"),
-        Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
-    ),
     OWN,
 )
 def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
@@ -78,7 +62,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
             raise UnmetError(CLASS_FORMAT, f"{quoted(text)}: {error}", case.reply) from error
 
 
-@check("classification.value-is-the-score", answers="CLS-VALUE")
+@claim("classification.value-is-the-score", answers="CLS-VALUE")
 @rows(
     Row("uint8", ((3, 200, 255),), role="identity_uint8"),
     Row("uint16", ((3, 40000, 65535),), role="identity_uint16"),
@@ -100,25 +84,12 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
     Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
     OWN,
 )
-@check("grpc.class-value-is-the-score", answers="CLS-VALUE/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
-        Row("int8", ((-1, -128, 127),), role="identity_int8"),
-        Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63)),), role="identity_int64"),
-        Row("fp32", ((0.25, 123456.75, -1.5, 3.0),), role="identity_fp32"),
-        Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
-        Row("labelled", (SCORES,), role="scores_labelled"),
-        Row("documented", (DOCUMENTED,), role="documented_scores"),
-    ),
-    OWN,
-)
 def value_is_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
     """The value in a class is the model's output at that index."""
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
 
 
-@check("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
+@claim("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
 @rows(
     Row("integers", ((5, -7, 123456789),), role="identity_int32"),
     Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
@@ -128,23 +99,15 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     Row("own-fractions", (None,), needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
 )
-@check("grpc.class-value-says-all-of-the-score", answers="CLS-VALUE-EXACT/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("integers", ((5, -7, 123456789),), role="identity_int32"),
-        Row("fp32", ((0.1, 123456.75, 1 + 2**-23),), role="identity_fp32"),
-        Row("fp64", ((0.1, 1 / 3, 123456789.125),), role="identity_fp64"),
-    )
-)
 def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as exactly the score."""
-    if values is None and isinstance(target, Target):
+    if values is None:
         _expect_deployed_values(target, model)
         return
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
-def _expect_deployed_values(target: Target, model: Model) -> None:
+def _expect_deployed_values(target: Peer, model: Model) -> None:
     """Expect the values in the classes of a deployed model to equal its output as binary data.
 
     The last bits are not compared, because the model may compute them differently each time.
@@ -169,20 +132,17 @@ def _expect_deployed_values(target: Target, model: Model) -> None:
             raise UnmetError(f"{case.name} as classes {right}", describe_classes(listed), case.reply)
 
 
-_INDEX_ROWS = (
+@claim("classification.index-counts-from-0", answers="CLS-INDEX")
+@rows(
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
     Row("integers", ((5, -7, 9, 0, 8),), role="identity_int32"),
     Row("300-classes", (tuple(k * 37 % 300 for k in range(300)),), role="identity_int32"),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
     Row("documented", (DOCUMENTED,), role="documented_scores"),
+    OWN,
+    Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
-
-
-@check("classification.index-counts-from-0", answers="CLS-INDEX")
-@rows(*_INDEX_ROWS, OWN, Row("own-300-classes", (None, "json", 300), fit=SCORED))
-@check("grpc.class-index-counts-from-0", answers="CLS-INDEX/grpc", over=(GRPC,))
-@rows(*repeat_in_both_forms(*[row for row in _INDEX_ROWS if row.id != "integers"]), OWN)
 def index_counts_from_0(
     target: Peer, model: Model, values: Any = None, send: Form = "json", class_count: int = 0
 ) -> None:
@@ -193,7 +153,8 @@ def index_counts_from_0(
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
 
-_LABEL_ROWS = (
+@claim("classification.label-follows-its-index", answers="CLS-LABEL")
+@rows(
     Row("all", (SCORES,), role="scores_labelled"),
     Row("some", (SCORES,), role="scores_some_labels"),
     Row("odd", (SCORES,), role="scores_odd_labels"),
@@ -201,20 +162,19 @@ _LABEL_ROWS = (
     Row("batch-of-rank-2", (SQUARES,), role="scores_batching_rank2"),
     Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
+    OWN,
 )
-
-
-@check("classification.label-follows-its-index", answers="CLS-LABEL")
-@rows(*_LABEL_ROWS, OWN)
-def label_follows_its_index(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
+def label_follows_its_index(
+    target: Peer, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
+) -> None:
     """The label in a class is the label of its index."""
     if values is None:
-        expect_same_label_everywhere(target, model, "json")
+        expect_same_label_everywhere(target, model, send)
     else:
-        expect_labels(ClassifiedAnswer.ask(target, model, values, name=name))
+        expect_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))
 
 
-@check("classification.no-label-no-colon", answers="CLS-NO-LABEL")
+@claim("classification.no-label-no-colon", answers="CLS-NO-LABEL")
 @rows(
     Row("none", (SCORES,), role="scores"),
     Row("none-batching", (ITEMS,), role="scores_batching"),
@@ -224,49 +184,8 @@ def label_follows_its_index(target: Target, model: Model, values: Any = None, na
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     OWN,
 )
-def no_label_no_colon(target: Target, model: Model, values: Any = None, name: str | None = None) -> None:
-    """A class without a label ends with its index."""
-    if values is None:
-        expect_no_colon_without_label(target, model, "json")
-    else:
-        expect_no_labels(ClassifiedAnswer.ask(target, model, values, name=name))
-
-
-@check("grpc.class-label-is-that-of-its-index", answers="CLS-LABEL/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("all", (SCORES, None), role="scores_labelled"),
-        Row("some", (SCORES, None), role="scores_some_labels"),
-        Row("odd", (SCORES, None), role="scores_odd_labels"),
-        Row("batch", (ITEMS, None), role="scores_batching_labelled"),
-        Row("second-output", (SCORES, "RANKS"), role="scores_two_outputs"),
-        Row("documented", (DOCUMENTED, None), role="documented_scores_labelled"),
-    ),
-    OWN,
-)
-def class_label_is_that_of_its_index(
-    target: GrpcTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
-) -> None:
-    """The label in a class is the label of its index."""
-    if values is None:
-        expect_same_label_everywhere(target, model, send)
-    else:
-        expect_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))
-
-
-@check("grpc.class-without-a-label-ends-with-its-index", answers="CLS-NO-LABEL/grpc", over=(GRPC,))
-@rows(
-    *repeat_in_both_forms(
-        Row("none", (SCORES, None), role="scores"),
-        Row("none-batching", (ITEMS, None), role="scores_batching"),
-        Row("some", (SCORES, None), role="scores_some_labels"),
-        Row("other-output-has-them", (SCORES, "SCORES"), role="scores_two_outputs"),
-        Row("documented", (DOCUMENTED, None), role="documented_scores"),
-    ),
-    OWN,
-)
-def class_without_a_label_ends_with_its_index(
-    target: GrpcTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
+def no_label_no_colon(
+    target: Peer, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
     """A class without a label ends with its index."""
     if values is None:

@@ -13,8 +13,8 @@ from conformance.checks.support.wrong_requests import sample_inputs
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON, Fit
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
@@ -130,7 +130,11 @@ def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: 
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.word-for-an-integer-is-refused", answers="OIP-RANGE")
+@check(
+    "errors.word-for-an-integer-is-refused",
+    answers="OIP-RANGE",
+    only=Only(HTTP, "typed contents of integers have no words"),
+)
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a word in place of a number, and an integer beyond the range of its datatype."""
@@ -142,7 +146,11 @@ def _list_refused_or_intended_rows(refusals: Iterable[Refusal], *requirements: s
     return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
-@check("errors.text-beyond-json-is-refused", answers=("OIP-REFUSAL", "OIP-JSON-STRICT"))
+@check(
+    "errors.text-beyond-json-is-refused",
+    answers=("OIP-REFUSAL", "OIP-JSON-STRICT"),
+    only=Only(HTTP, "text beyond JSON is a spelling of JSON"),
+)
 @rows(*_list_refused_or_intended_rows(REFUSALS, "OIP-JSON-STRICT"))
 def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses text that is almost JSON, or reads it as the client intends."""

@@ -16,18 +16,18 @@ from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.versions import read_named_version
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import ERROR, ERROR_ELSEWHERE, expect_error_object, expect_refusal
+from conformance.expect.refusals import ERROR, ERROR_ELSEWHERE, expect_alive, expect_error_object
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Only, Row, check, claim, rows
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import REDIRECTIONS, Target
 from conformance.wire.json_text import parse_json
-from conformance.wire.request import Message
 
 # --- requests that have to be refused, from every area ----------------------------------------------------------------
 
@@ -120,7 +120,12 @@ def expect_client_error(reply: Reply) -> None:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("a 4xx status", escape_text(reply.outcome()))
 
 
-@check("grpc.refusal-says-that-the-request-is-wrong", answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"), over=(GRPC,))
+@check(
+    "grpc.refusal-says-that-the-request-is-wrong",
+    answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"),
+    over=(GRPC,),
+    only=Only(GRPC, "a refusal is a status; over HTTP it is an object as well"),
+)
 @rows(
     *[
         Row(
@@ -187,6 +192,7 @@ SPELLINGS: Mapping[str, str] = {
     answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
     role="identity_int32",
     fit=JSON,
+    only=Only(HTTP, "any status but OK refuses an unknown name; `unlisted-version-is-refused` sends such versions too"),
 )
 @rows(
     *[(of, of, BEYOND_64_BITS) for of in ("inference", "metadata")],
@@ -203,19 +209,26 @@ def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: s
         raise NotApplicableError(
             f"the metadata of {model.name} list {f'version {version}' if listed else 'no versions'}"
         )
-    named = replace(model, version=version)
-    message = named.request(send="json").message() if operation == "inference" else Message(named.path, method="GET")
-    expect_client_error(expect_refusal(target, model, message, "a version that does not exist"))
+    expect_client_error(_expect_version_refused(target, model, version, operation))
 
 
-@check("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
+_IN_CALLS = Only(GRPC, "`version-beyond-64-bits-is-refused` judges it; the readiness of a version has no sentence")
+
+
+@claim("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
 @rows(
     *[(of, of, UNLISTED) for of in ("inference", "metadata")],
+    Row("readiness", ("readiness", UNLISTED), only=_IN_CALLS),
+    *[
+        Row(f"{of}-of-{name}", (of, version), fit=None, only=_IN_CALLS)
+        for of in ("inference", "metadata", "readiness")
+        for name, version in (("beyond-64-bits", BEYOND_64_BITS), *MALFORMED_VERSIONS.items())
+    ],
     (ANSWERING, ANSWERING, ""),
     *[(f"{of}-of-{name}", of, text) for of in ("inference", "metadata") for name, text in SPELLINGS.items()],
 )
-def unlisted_version_is_refused(target: Target, model: Model, operation: str, spelling: str) -> None:
-    """The server refuses a request at the path of a version that the model's metadata do not list."""
+def unlisted_version_is_refused(target: Peer, model: Model, operation: str, spelling: str) -> None:
+    """The server refuses a request for a version that the model's metadata do not list, or says that it is not ready."""
     listed = list_versions(target, model)
     own = next(iter(listed), "")
     version = _find_answering_version(target, model) if operation == ANSWERING else spelling.format(own)
@@ -224,12 +237,23 @@ def unlisted_version_is_refused(target: Target, model: Model, operation: str, sp
     if not listed or version in listed:
         known = f"version {escape_text(version)}" if listed else "no versions"
         raise NotApplicableError(f"the metadata of {model.name} list {known}")
+    _expect_version_refused(target, model, version, operation)
+
+
+def _expect_version_refused(target: Peer, model: Model, version: str, operation: str) -> Reply:
+    """Expect the server to refuse an operation for a version, or to answer that it is not ready."""
     named = replace(model, version=version)
-    message = Message(named.path, method="GET") if operation == "metadata" else named.request(send="json").message()
-    expect_refusal(target, model, message, "a version that does not exist")
+    if operation == "inference":
+        reply = target.send(target.message(named.request(send="json")), fresh=True)
+    else:
+        reply = target.describe(named, fresh=True) if operation == "metadata" else target.ask_health("model", named)
+    if not (operation == "readiness" and (reply.answer.document or {}).get("ready") is False):
+        expect(reply).refused("a version that does not exist")
+    expect_alive(target, model)
+    return reply
 
 
-def _find_answering_version(target: Target, model: Model) -> str:
+def _find_answering_version(target: Peer, model: Model) -> str:
     """Return the version in an answer; empty if the answer has no version, or none that a path can contain."""
     version = read_named_version(target.infer(model.request(send="json")))
     return version if isinstance(version, str) and re.fullmatch("[A-Za-z0-9._-]+", version) else ""

@@ -22,7 +22,8 @@ from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_t
 from conformance.roles.golden_requests import Case, ExpectedOutput, load_all
 from conformance.roles.model import Model
 from conformance.spec import ledger
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
@@ -245,7 +246,7 @@ def _list_requirements(case: Case) -> tuple[str, ...]:
     )
 
 
-@check("golden.valid-case-is-answered")
+@check("golden.valid-case-is-answered", only=Only(HTTP, "`grpc.golden-call-is-answered` has the golden bytes of calls"))
 @rows(*_list_rows(valid=True))
 def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | None:
     """The server answers a golden request with the golden outputs."""
@@ -319,7 +320,7 @@ REFUSALS: tuple[Refusal, ...] = tuple(
 )
 
 
-@check("golden.invalid-case-is-refused")
+@check("golden.invalid-case-is-refused", only=Only(HTTP, "`grpc.golden-call-is-refused` has the golden bytes of calls"))
 @rows(*_list_rows(valid=False))
 def invalid_case_is_refused(target: Target, model: Model, case: Case) -> None:
     """The server refuses a golden request with one fault, or answers with the correct values."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from conformance.checks.support.generated import expect_generated, make_generated_rows
 from conformance.checks.support.over_grpc import expect_return_over_grpc
 from conformance.roles import roles
+from conformance.roles.generated_tensors import Sending
 from conformance.roles.model import Model
-from conformance.spec.check import check, rows
+from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.transport.grpc_target import GrpcTarget
+from conformance.wire.request import Form
 
 _OWN_REQUIREMENTS = {"BYTES": ("GRPC-RAW-BYTES", "GRPC-RAW"), "FP16": ("GRPC-FP16",), "BF16": ("GRPC-BF16",)}
 
@@ -25,15 +30,19 @@ def _list_raw_requirements(role: str) -> tuple[str, ...]:
     return next((own for datatype, own in _OWN_REQUIREMENTS.items() if datatype in datatypes), ("GRPC-RAW",))
 
 
-@check("grpc.generated-tensors-come-back-typed", answers="GRPC-TYPED", over=(GRPC,))
-@rows(*make_generated_rows("typed-contents", _list_typed_requirements))
-def generated_tensors_come_back_typed(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes typed contents of tensors that Hypothesis generated."""
-    expect_generated(model, "typed-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "json"))
+def _list_rows(sending: Sending, send: Form, requirements: Callable[[str], tuple[str, ...]]) -> list[Row]:
+    form = sending.partition("-")[0]
+    return [
+        replace(row, id=f"{row.id}-{form}", values=(sending, send))
+        for row in make_generated_rows(sending, requirements)
+    ]
 
 
-@check("grpc.generated-tensors-come-back-raw", answers="GRPC-RAW", over=(GRPC,))
-@rows(*make_generated_rows("raw-contents", _list_raw_requirements))
-def generated_tensors_come_back_raw(target: GrpcTarget, model: Model) -> None:
-    """The server reads and writes raw contents of tensors that Hypothesis generated."""
-    expect_generated(model, "raw-contents", lambda tensor: expect_return_over_grpc(target, model, [tensor], "binary"))
+@check("grpc.generated-tensors-come-back", answers=("GRPC-TYPED", "GRPC-RAW"), over=(GRPC,))
+@rows(
+    *_list_rows("typed-contents", "json", _list_typed_requirements),
+    *_list_rows("raw-contents", "binary", _list_raw_requirements),
+)
+def generated_tensors_come_back(target: GrpcTarget, model: Model, sending: Sending, send: Form) -> None:
+    """The server reads and writes the contents of tensors that Hypothesis generated."""
+    expect_generated(model, sending, lambda tensor: expect_return_over_grpc(target, model, [tensor], send))

@@ -17,7 +17,7 @@ from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, i
 from conformance.roles.golden_calls import GrpcCase, load_all
 from conformance.roles.golden_requests import ExpectedOutput as Expected
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -57,7 +57,11 @@ def _has_classes(case: GrpcCase) -> bool:
     return any(output.classes is not None for output in case.outputs)
 
 
-@check("grpc.golden-call-is-answered", over=(GRPC,))
+@check(
+    "grpc.golden-call-is-answered",
+    over=(GRPC,),
+    only=Only(GRPC, "`golden.valid-case-is-answered` has the golden bytes of requests"),
+)
 @rows(*_list_rows(refused=False))
 def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """The server answers a golden call with the golden outputs."""
@@ -70,7 +74,11 @@ def golden_call_is_answered(target: GrpcTarget, model: Model, case: GrpcCase) ->
         _expect_case_outputs(case, model, reply)
 
 
-@check("grpc.golden-call-is-refused", over=(GRPC,))
+@check(
+    "grpc.golden-call-is-refused",
+    over=(GRPC,),
+    only=Only(GRPC, "`golden.invalid-case-is-refused` has the golden bytes of requests"),
+)
 @rows(*_list_rows(refused=True))
 def golden_call_is_refused(target: GrpcTarget, model: Model, case: GrpcCase) -> None:
     """The server refuses a golden call with one fault; some calls may get a correct answer instead."""

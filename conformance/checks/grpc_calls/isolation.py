@@ -2,151 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.over_grpc import (
-    NUMBERS,
-    change_nothing,
-    cut_raw_contents,
     expect_answered_or_block,
     find_answer_form,
-    make_faulty_call,
-    set_raw_contents,
-    set_shape,
 )
 from conformance.checks.support.ranked_inputs import choose_inputs
-from conformance.checks.support.refusals import DECLINED_STATUSES, Refusal
+from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import load
-from conformance.spec.check import Row, check, rows, rows_for_role
+from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES_OVER_GRPC, GRPC, HTTP
-from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
+from conformance.spec.fit import ANY, SCORED
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.finding import format_value
-from conformance.wire.grpc_request import Pb, make_infer_message
+from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
-# --- after a refusal ---------------------------------------------------------------------------------------------------
-
-
-def _name_unknown_model(request: Pb) -> None:
-    request.model_name = "there-is-no-such-model"
-
-
-def _request_unknown_output(request: Pb) -> None:
-    request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
-
-
-# One refusal of each kind: an unknown model, a wrong request, wrong typed and raw contents, and an invalid message.
-_REFUSALS = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model),
-    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, fit=ANY),
-    make_faulty_call(
-        "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", fit=ANY
-    ),
-    make_faulty_call("raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", set_raw_contents(bytes(11)), "binary"),
-    make_faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
-    make_faulty_call("own-raw-one-byte-short", "GRPC-SIZE-WRONG", None, cut_raw_contents, "binary", fit=NUMBERS),
-)
-
-
-@check("grpc.call-after-a-refusal-has-its-own-answer", answers="OIP-ALIVE/grpc", over=(GRPC,))
-@rows(
-    *[
-        Row(
-            f"{refusal.fault}{'-fresh' if fresh else ''}",
-            (refusal, fresh),
-            refusal.role,
-            fit=None if fresh else refusal.fit,
-        )
-        for refusal in _REFUSALS
-        for fresh in (False, True)
-        if refusal.role or not fresh
-    ]
-)
-def call_after_a_refusal_has_its_own_answer(target: GrpcTarget, model: Model, refusal: Refusal, fresh: bool) -> None:
-    """The server answers the call after a refused one with its own tensors, on the same connection or a new one."""
-    first, second = (replace(model, salt=(model.salt + step) % 256) for step in (53, 106))
-    right, stale = second.expected(second.sample()), first.expected(first.sample())
-    if not model.can_distinguish(first.sample(), second.sample()):
-        raise NotApplicableError(f"{model.name} gives the same answer to different inputs")
-    send = find_answer_form(target, model)
-    before = target.infer(first.request(send=send, request_id="the-one-before"))
-    target.send(refusal.message(model))
-    after = target.send(make_infer_message(second.request(send=send)), fresh=fresh)
-    if is_met(lambda: expect(after).tensors(right, through_json=False)):
-        return
-    if before.succeeded and is_met(lambda: expect(after).tensors(stale, through_json=False)):
-        raise UnmetError(
-            "the tensors of the call after the refused one", "the tensors of the call before the refused one", after
-        )
-    raise BlockedError(f"the call after the refused one is not answered correctly: {after.outcome()}")
-
-
-# --- options of the previous call -------------------------------------------------------------------------------------
-
-
-REFUSAL_REQUIREMENTS = ("OIP-ALIVE/grpc",)
-UNKNOWN_OUTPUT = "THERE_IS_NO_SUCH_OUTPUT"
-
-
-@check("grpc.option-of-the-call-before-is-gone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
-@rows(
-    *rows_for_role(
-        "scores_two_outputs",
-        Row("list", (("RANKS",), False)),
-        Row("list-of-a-refused-call", (("RANKS", UNKNOWN_OUTPUT), False), answers=REFUSAL_REQUIREMENTS),
-        Row("classes", (("RANKS",), True), needs=CLASSES_OVER_GRPC),
-        Row(
-            "classes-of-a-refused-call",
-            (("RANKS", UNKNOWN_OUTPUT), True),
-            answers=REFUSAL_REQUIREMENTS,
-            needs=CLASSES_OVER_GRPC,
-        ),
-    ),
-    Row("own-list", ((), False), fit=SEVERAL_OUTPUTS),
-    Row("own-classes", ((), True), fit=SCORED, needs=CLASSES_OVER_GRPC),
-    Row(
-        "own-classes-of-a-refused-call",
-        ((UNKNOWN_OUTPUT,), True),
-        fit=SCORED,
-        answers=REFUSAL_REQUIREMENTS,
-        needs=CLASSES_OVER_GRPC,
-    ),
-)
-def option_of_the_call_before_is_gone(
-    target: GrpcTarget, model: Model, listed: Sequence[str], classified: bool
-) -> None:
-    """The server forgets the options of a call before it handles the next."""
-    if model.is_own_oracle:
-        listed = (model.find_classifiable_outputs()[0] if classified else model.role.outputs[-1].name, *listed)
-        model.find_outputs(model.sample())  # repeats the control request, to detect answers that differ
-    plain = model.request(send="json")
-    usual = target.infer(plain)
-    outputs = [RequestedOutput(name, classification=1) if classified else RequestedOutput(name) for name in listed]
-    target.infer(model.request(send="json", outputs=outputs))
-    after = target.infer(plain)
-    if usual.succeeded and not _has_same_content(model, after, usual):
-        raise UnmetError(f"{_describe_answer(usual)}, as in the answer before", _describe_answer(after), after)
-
-
 # --- concurrent calls -------------------------------------------------------------------------------------------------
 
-KINDS = ("typed", "raw", "classes", "several-models")
+KINDS = ("classes", "several-models")  # `state.answers-in-flight-are-their-own` has those of one model
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
 
 
-_FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
-
-
-@check("grpc.calls-in-flight-are-answered-as-alone", answers="OIP-ISOLATION/grpc", over=(GRPC,))
+@check(
+    "grpc.calls-in-flight-are-answered-as-alone",
+    answers="OIP-ISOLATION/grpc",
+    over=(GRPC,),
+    only=Only(GRPC, "`state.forms-in-flight-keep-apart` compares with the role, not with answers alone"),
+)
 @rows(
     *[
         Row(
@@ -154,7 +45,7 @@ _FITS: Mapping[str, Fit] = {"typed": JSON, "raw": ANY, "classes": SCORED}
             (kind, count),
             role="scores" if kind == "classes" else "identity_int32",
             needs=CLASSES_OVER_GRPC if kind == "classes" else (),
-            fit=_FITS.get(kind) if count > 2 else None,
+            fit=SCORED if kind == "classes" and count > 2 else None,
         )
         for kind in KINDS
         for count in (2, 32)
@@ -181,28 +72,19 @@ def _build_role_request(target: GrpcTarget, model: Model, kind: str, number: int
         scores = model.tensor([float((number * 7 + k * 13) % 97) for k in range(4)])
         wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + number % 4)]
         return model.request([scores], send=_choose_encoding(number), outputs=wanted, request_id=identity)
-    if kind == "several-models":
-        model = target.model(MODELS[number % len(MODELS)]) or model
-        tensors = model.build_salted_inputs(3, number)
-        return model.request(tensors, send=_choose_encoding(number), request_id=identity)
-    send: Form = "json" if kind == "typed" else "binary"
-    return model.request(model.build_salted_inputs(1 + number, number), send=send, request_id=identity)
+    model = target.model(MODELS[number % len(MODELS)]) or model
+    tensors = model.build_salted_inputs(3, number)
+    return model.request(tensors, send=_choose_encoding(number), request_id=identity)
 
 
 def _build_own_request(_: GrpcTarget, model: Model, kind: str, number: int) -> InferRequest:
-    """Return request `number` to a deployed model; the id and values depend on the number."""
-    tensors: Sequence[Tensor] = model.build_salted_inputs(1 + number % 8, number)
-    identity, send = f"request-{number}", "binary" if kind == "raw" else "json"
-    if kind == "classes":
-        if model.noise:
-            raise NotApplicableError(f"the outputs of {model.name} differ a little each time, and so do its classes")
-        tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
-        count = model.limit_classes(right, 1 + number % 4)
-        return model.request(
-            tensors, send="json", outputs=[RequestedOutput(right.name, classification=count)], request_id=identity
-        )
-    model.find_outputs(tensors)
-    return model.request(tensors, send=send, request_id=identity)
+    """Return request `number` for classes of a deployed model; the id and values depend on the number."""
+    del kind
+    if model.noise:
+        raise NotApplicableError(f"the outputs of {model.name} differ a little each time, and so do its classes")
+    tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
+    wanted = [RequestedOutput(right.name, classification=model.limit_classes(right, 1 + number % 4))]
+    return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}")
 
 
 def _choose_encoding(number: int) -> Form:
@@ -262,7 +144,12 @@ LATE_CALLS = 4  # for each deadline, at the same time
 LATE_ELEMENTS = 100_000
 
 
-@check("grpc.calls-past-their-deadline-harm-nobody", answers="OIP-ALIVE-LEGAL/grpc", over=(GRPC,))
+@check(
+    "grpc.calls-past-their-deadline-harm-nobody",
+    answers="OIP-ALIVE-LEGAL/grpc",
+    over=(GRPC,),
+    only=Only(GRPC, "requests of HTTP have no deadline"),
+)
 @rows(  # a server that was judged did not survive them in every third run
     Row("typed", ("json",), role="identity_int32", dangerous=True),
     Row("raw", ("binary",), role="identity_int32", dangerous=True),

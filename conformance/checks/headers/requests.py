@@ -15,11 +15,12 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import has_declined
 from conformance.expect.unmet import attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, RAW
 from conformance.spec.fit import ANY, RAW_FLOATS, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
@@ -237,33 +238,36 @@ def json_request_may_state_a_charset(target: Target, model: Model, content_type:
 # --- requests: the client ----------------------------------------------------------------------------------------
 
 
-@check("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME", role="identity_int32")
+@claim("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME")
 @rows(
-    *[Row(name, (client, "json"), fit=JSON_ALONE if name == "curl" else None) for name, client in COMMON_NAMES.items()],
-    *[
-        Row(f"{name}-binary", (client, "binary"), needs=BINARY, fit=ANY if name == "tritonclient" else None)
-        for name, client in COMMON_NAMES.items()
-    ],
+    *rows_for_role(
+        "identity_int32",
+        *[Row(name, ([client], "json")) for name, client in COMMON_NAMES.items()],
+        *[Row(f"{name}-binary", ([client], "binary"), needs=BINARY) for name, client in COMMON_NAMES.items()],
+    ),
+    Row("own", (list(COMMON_NAMES.values()), "json"), fit=JSON_ALONE),
+    Row("own-binary", (list(COMMON_NAMES.values()), "binary"), needs=BINARY, fit=ANY),
 )
-def every_client_is_answered_right(target: Target, model: Model, client: ClientName, form: Form) -> None:
+def every_client_is_answered_right(target: Peer, model: Model, clients: Sequence[ClientName], form: Form) -> None:
     """The server answers a request correctly under the `User-Agent` of any common client."""
     if form == "json":
         require_json(model)
     tensors = model.sample()
-    message = model.request(tensors, send=form, outputs=model.build_outputs_member()).message()
+    message = target.message(model.request(tensors, send=form, outputs=model.build_outputs_member()))
 
     def expect_answer_to_client(client: ClientName) -> None:
         """Expect the correct outputs for the request with the `User-Agent` of a client."""
-        reply = target.infer(client.add_user_agent(message))
+        reply = target.send(client.add_user_agent(message))
         require_client_served(target, reply, message)
-        expect(reply).tensors(model.expected(tensors))
+        expect(reply).tensors(model.expected(tensors), through_json=target.through_json)
 
     own_request_is_wrong = "the answer to the same request under the suite's own `User-Agent` is also wrong"
     with (
         block_if(lambda: not is_met(lambda: expect_answer_to_client(OWN_CLIENT)), own_request_is_wrong),
         attribute_to("OIP-CLIENT-NAME"),
     ):
-        expect_answer_to_client(client)
+        for client in clients:
+            expect_answer_to_client(client)
 
 
 # --- unrelated content types ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.documents import (
@@ -13,26 +14,28 @@ from conformance.checks.support.documents import (
     expect_only_listed_outputs,
     expect_requested_name,
     make_requester,
+    require_answered_call,
 )
 from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY
-from conformance.spec.fit import ANY, JSON, Fit
+from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
+from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
+from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
 from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
-from conformance.wire.request import Form, Message
+from conformance.wire.request import Form, Message, RequestedOutput
 
 # --- the members of an answer -----------------------------------------------------------------------------------------
 
 
-@check("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
+@claim("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_names_its_model(target: Target, model: Model, build_message: MessageBuilder) -> None:
+def answer_names_its_model(target: Peer, model: Model, build_message: MessageBuilder) -> None:
     """The answer has the string model_name, equal to the name in the request."""
     reply = target.infer(build_message(model))
     expect_fits_schema(reply, "OIP-MODEL-NAME")
@@ -46,13 +49,16 @@ def _read_model_name(reply: Reply) -> Any:
     return (reply.answer.document or {}).get("model_name")
 
 
-@check("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O", "OIP-JSON"))
+@claim("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_describes_its_outputs(target: Target, model: Model, build_message: MessageBuilder) -> None:
+def answer_describes_its_outputs(target: Peer, model: Model, build_message: MessageBuilder) -> None:
     """The answer is an object with an array of outputs, each with name, shape and datatype; parameters have values."""
     reply = target.infer(build_message(model))
     for requirement in ("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O"):
         expect_fits_schema(reply, requirement)
+    for output in reply.answer.outputs if reply.is_over_grpc else ():  # over HTTP, OIP-SHAPE has the dimensions
+        if output.shape is None:
+            raise UnmetError("a possible shape of each output", f"{output.name} with a negative dimension", reply)
 
 
 @check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
@@ -62,7 +68,11 @@ def model_version_is_a_string(target: Target, model: Model, build_message: Messa
     expect_fits_schema(target.infer(build_message(model)), "OIP-MODEL-VERSION")
 
 
-@check("json.shape-counts-the-elements", answers=("OIP-SHAPE", "OIP-JSON"))
+@check(
+    "json.shape-counts-the-elements",
+    answers=("OIP-SHAPE", "OIP-JSON"),
+    only=Only(HTTP, "GRPC-TYPED and GRPC-RAW have the elements of either form of contents"),
+)
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
 def shape_counts_the_elements(target: Target, model: Model, build_message: MessageBuilder | None) -> None:
     """The dimensions of an output are non-negative integers, and their product is the number of elements."""
@@ -125,8 +135,8 @@ def expect_json(reply: Reply) -> None:
 # --- which outputs ----------------------------------------------------------------------------------------------------
 
 OutputChooser = Callable[[Model], Sequence[str]]  # the outputs that a request lists
-
-# --- which outputs -----------------------------------------------------------------------------------------------------
+_FORM = Only(HTTP, "calls cannot ask for the form of an output")
+_CONTENTS = Only(GRPC, "over HTTP a row with binary data says the same")
 
 _OUTPUT_LISTS: tuple[tuple[str, ...], ...] = (
     ("OUT_FP32",),
@@ -161,43 +171,51 @@ def _list_all_reversed(model: Model) -> Sequence[str]:
     return [spec.name for spec in model.role.outputs[::-1]]
 
 
-@check("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
+@claim("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
     *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _OUTPUT_LISTS],
     *[
-        Row(f"{'-'.join(o)}-binary", (_list_these_outputs(o), _BINARY_OPTIONS), role="multi", needs=BINARY)
-        for o in _OUTPUT_LISTS
-    ],
-    *[
-        Row(
-            f"{'-'.join(o)}-binary-by-default", (_list_these_outputs(o), _BINARY_BY_DEFAULT), role="multi", needs=BINARY
-        )
+        Row(f"{'-'.join(o)}-{name}", (_list_these_outputs(o), options), role="multi", needs=BINARY, only=_FORM)
+        for name, options in (("binary", _BINARY_OPTIONS), ("binary-by-default", _BINARY_BY_DEFAULT))
         for o in _OUTPUT_LISTS
     ],
     Row("last", (_list_last_output, {}), fit=JSON),
-    Row("last-binary", (_list_last_output, {**_BINARY_OPTIONS, **_BINARY_BY_DEFAULT}), needs=BINARY, fit=JSON),
+    Row(
+        *("last-binary", (_list_last_output, {**_BINARY_OPTIONS, **_BINARY_BY_DEFAULT})),
+        needs=BINARY,
+        fit=JSON,
+        only=_FORM,
+    ),
+    Row("last-raw", (_list_last_output, {}, "binary"), fit=SEVERAL_OUTPUTS, only=_CONTENTS),
     Row("last-two-backwards", (_list_last_two_reversed, {}), fit=Fit(min_outputs=2, is_json=True)),
     Row("all-backwards", (_list_all_reversed, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
-def listed_outputs_come_alone(target: Target, model: Model, choose: OutputChooser, options: Mapping[str, Any]) -> None:
+def listed_outputs_come_alone(
+    target: Peer, model: Model, choose: OutputChooser, options: Mapping[str, Any], send: Form = "json"
+) -> None:
     """The server returns the outputs that the request lists, and no others."""
     listed = choose(model)
-    reply = target.infer(model.request(send="json", outputs=listed, **options))
+    reply = target.infer(model.request(send=send, outputs=listed, **options))
+    if not reply.succeeded:
+        require_answered_call(target.infer(model.request(send=send)))
     _expect_outputs(reply, listed)
     expect_only_listed_outputs(reply, listed)
 
 
-@check("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
+@claim("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
 @rows(
     *[Row(role, (make_requester(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
-    Row("multi-binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY),
+    Row("multi-raw", (lambda m: m.request(),), role="multi", only=_CONTENTS),
+    Row("multi-binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY, only=_FORM),
     Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
     Row("own", (make_requester(),), fit=JSON),
     Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
-def all_outputs_come_unasked(target: Target, model: Model, build_message: MessageBuilder) -> None:
+def all_outputs_come_unasked(target: Peer, model: Model, build_message: MessageBuilder) -> None:
     """The server returns all outputs of the model when the request lists none."""
-    _expect_outputs(target.infer(build_message(model)), model.declared_outputs)
+    reply = target.infer(build_message(model))
+    require_answered_call(reply)
+    _expect_outputs(reply, model.declared_outputs)
 
 
 def _expect_outputs(reply: Reply, names: Sequence[str]) -> None:
@@ -227,40 +245,73 @@ _IDS = {
 }
 
 _REQUIREMENTS = {"empty": "OIP-ID-EMPTY"}
+_NO_PRESENCE = Only(HTTP, "over gRPC an empty id is no id")
+_LISTED = ["OUT_FP32", "OUT_INT64"]
+_CLASSES = [RequestedOutput("SCORES", classification=2)]
 _FOR_ANY_MODEL = ("empty", "digits", "blanks", "escapes", "accents", "long")
 
 
-@check("json.id-comes-back", answers=("OIP-ID", "OIP-ID-EMPTY"), role="identity_int32")
+def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
+    """Return a list with the first output that supports classes, with a request for one class."""
+    return [RequestedOutput(model.find_classifiable_outputs()[0], classification=1)]
+
+
+@claim("json.id-comes-back", answers=("OIP-ID", "OIP-ID-EMPTY"))
 @rows(
-    *[
-        Row(
-            name,
-            (identity, "json", None),
-            answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
-            fit=JSON if name in _FOR_ANY_MODEL else None,
-        )
-        for name, identity in _IDS.items()
-    ],
-    *[
-        Row(
-            *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
-            answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
-            needs=BINARY,
-            fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
-        )
-        for name in ("letters", "empty", "accents")
-        for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
-    ],
+    *rows_for_role(
+        "identity_int32",
+        *[
+            Row(
+                name,
+                (identity,),
+                answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
+                fit=JSON if name in _FOR_ANY_MODEL else None,
+                only=_NO_PRESENCE if name == "empty" else None,
+            )
+            for name, identity in _IDS.items()
+        ],
+        *[
+            Row(
+                *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
+                answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
+                needs=BINARY,
+                fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
+                only=_FORM,
+            )
+            for name in ("letters", "empty", "accents")
+            for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
+        ],
+    ),
+    Row("several-outputs", ("m-1",), role="multi"),
+    Row("batching", ("b-1",), role="batching"),
+    Row("listed", ("l-1", "json", None, lambda _: _LISTED), role="multi"),
+    Row("classes", ("c-1", "json", None, lambda _: _CLASSES), role="scores", needs=CLASSES),
+    Row("own-raw", (_IDS["accents"], "binary"), fit=ANY, only=_CONTENTS),
+    Row("own-listed", ("l-2", "json", None, _list_last_output), fit=JSON),
+    Row("own-classes", ("c-2", "json", None, _list_classified_output), fit=SCORED, needs=CLASSES),
 )
-def id_comes_back(target: Target, model: Model, identity: str, send: Form, want: Form | None) -> None:
+def id_comes_back(
+    target: Peer,
+    model: Model,
+    identity: str,
+    send: Form = "json",
+    want: Form | None = None,
+    choose: Callable[[Model], Sequence[RequestedOutput | str]] | None = None,
+) -> None:
     """The server returns the id of a request unchanged."""
-    reply = target.infer(model.request(send=send, want=want, request_id=identity))
-    if not reply.succeeded and target.infer(model.request(send="json", request_id=identity)).succeeded:
-        raise BlockedError("the server answers a request with this id if the request contains no binary data")
+    request = model.request(send=send, want=want, outputs=choose and choose(model), request_id=identity)
+    reply = target.infer(request)
+    if not reply.succeeded and not target.infer(replace(request, id=None)).succeeded:
+        raise BlockedError("the server does not answer the request without an id either")
     _expect_id(reply, identity)
 
 
-@check("json.escaped-id-comes-back", answers="OIP-ID", role="identity_int32")
+@check(
+    "json.escaped-id-comes-back",
+    answers="OIP-ID",
+    role="identity_int32",
+    only=Only(HTTP, "escapes are a spelling of JSON"),
+)
 @rows(
     *[
         Row(name, (_IDS[name],), fit=JSON if name == "accents" else None)

@@ -25,8 +25,8 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.fit import JSON, Fit
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
@@ -344,7 +344,11 @@ REFUSALS: tuple[Refusal, ...] = make_refusals(
 )
 
 
-@check("json.integer-beyond-its-datatype-is-refused", answers="OIP-RANGE")
+@check(
+    "json.integer-beyond-its-datatype-is-refused",
+    answers="OIP-RANGE",
+    only=Only(HTTP, "`grpc.contents-that-make-no-tensor-are-refused` has such integers"),
+)
 @rows(*make_refusal_rows(REFUSALS))
 def integer_beyond_its_datatype_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an integer in JSON data that its datatype cannot hold."""

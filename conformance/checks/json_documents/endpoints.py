@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
-from conformance.checks.support.documents import ABSENT_STATUSES, expect_health, expect_while_serving, list_versions
+from conformance.checks.support.documents import (
+    ABSENT_STATUSES,
+    expect_answered_call,
+    expect_health,
+    expect_while_serving,
+    list_versions,
+    make_requester,
+    require_answered_call,
+)
 from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.roles.roles import load
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, CLASSES, RAW
+from conformance.spec.check import Only, Row, check, claim, rows
+from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP, RAW
 from conformance.spec.fit import ANY, JSON
 from conformance.spec.text import escape_text
 from conformance.transport.broken_request import UNAVAILABLE
 from conformance.transport.exchange import Reply
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
-from conformance.wire.json_text import parse_json
-from conformance.wire.request import Message, RequestedOutput
+from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 # --- paths with a version ---------------------------------------------------------------------------------------------
 
 Expectation = Callable[[Reply, Model], object]
+UNKNOWN_NAME = "there-is-no-such-model"
 
 
 def _build_raw_request(model: Model) -> Message:
@@ -36,16 +47,16 @@ def _build_raw_request(model: Model) -> Message:
     return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
 
 
-def _request_classes(model: Model) -> Message:
+def _request_classes(model: Model) -> InferRequest:
     """Return a JSON request for two classes of the first output."""
-    return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)]).message()
+    return model.request(send="json", outputs=[RequestedOutput(model.role.outputs[0].name, classification=2)])
 
 
 def _expect_tensors(reply: Reply, model: Model) -> None:
     """Expect the outputs that the model computes for sample inputs."""
-    expect(reply).tensors(
-        model.expected(model.sample(batch=1) if reply.exchange.message.json_length == 0 else model.sample())
-    )
+    is_raw = not reply.is_over_grpc and reply.exchange.message.json_length == 0
+    tensors = model.sample(batch=1) if is_raw else model.sample()
+    expect(reply).tensors(model.find_outputs(tensors), through_json=False if reply.is_over_grpc else None)
 
 
 def _expect_classes(reply: Reply, model: Model) -> None:
@@ -53,81 +64,132 @@ def _expect_classes(reply: Reply, model: Model) -> None:
     read_texts(reply, model.role.outputs[0].name)
 
 
-ROWS: tuple[Row, ...] = (
-    Row("json-of-four", (lambda m: m.request(send="json").message(), _expect_tensors), role="multi"),
-    Row("json-with-id", (lambda m: m.request(send="json", request_id="1").message(), _expect_tensors), role="add_sub"),
-    Row("binary-in", (lambda m: m.request(send="binary").message(), _expect_tensors), role="add_sub", needs=BINARY),
-    Row(
-        "binary-out",
-        (lambda m: m.request(send="json", want="binary").message(), _expect_tensors),
-        role="add_sub",
-        needs=BINARY,
-    ),
+_FORM = Only(HTTP, "calls cannot ask for the form of an output")
+
+
+@claim("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
+@rows(
+    Row("json-of-four", (make_requester(), _expect_tensors), role="multi"),
+    Row("json-with-id", (make_requester(request_id="1"), _expect_tensors), role="add_sub"),
+    Row("binary-in", (lambda m: m.request(send="binary"), _expect_tensors), role="add_sub", needs=BINARY),
+    Row("binary-out", (make_requester(want="binary"), _expect_tensors), role="add_sub", needs=BINARY, only=_FORM),
     Row(
         "binary-by-default",
-        (lambda m: m.request(send="json", binary_data_output=True).message(), _expect_tensors),
+        (make_requester(binary_data_output=True), _expect_tensors),
         role="add_sub",
         needs=BINARY,
+        only=_FORM,
     ),
-    Row(
-        "binary-in-and-out",
-        (lambda m: m.request(want="binary").message(), _expect_tensors),
-        role="identity_fp32",
-        needs=BINARY,
-    ),
+    Row("binary-in-and-out", (lambda m: m.request(want="binary"), _expect_tensors), role="identity_fp32", needs=BINARY),
+    Row("batch", (make_requester(), _expect_tensors), role="batching"),
     Row("raw", (_build_raw_request, _expect_tensors), role="raw_fixed", needs=RAW),
     Row("raw-of-a-batch", (_build_raw_request, _expect_tensors), role="raw_batching", needs=RAW),
     Row("classes", (_request_classes, _expect_classes), role="scores", needs=CLASSES),
-    Row("own-json", (lambda m: m.request(send="json").message(), _expect_tensors), fit=JSON),
-    Row("own-binary", (lambda m: m.request(want="binary").message(), _expect_tensors), needs=BINARY, fit=ANY),
+    Row("own-json", (make_requester(), _expect_tensors), fit=JSON),
+    Row("own-binary", (lambda m: m.request(want="binary"), _expect_tensors), needs=BINARY, fit=ANY),
 )
-
-
-@check("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
-@rows(*ROWS)
 def path_with_a_version_does_the_same(
-    target: Target, model: Model, build_message: MessageBuilder, expect_right: Expectation
+    target: Peer, model: Model, build_request: MessageBuilder, expect_right: Expectation
 ) -> None:
-    """The server answers every kind of request at a path that names a listed version."""
-    versioned, listed = _choose_version(target, model)
-    reply = target.infer(build_message(versioned))
-    plain = replace(model, version="")
+    """The server answers every kind of request that names a listed version; versions but the default may refuse it."""
+    versions = list_versions(target, model)
+    own = _find_own_version(target, model, versions)
+    for version in dict.fromkeys([*filter(None, [own]), *versions[:MAX_VERSIONS]]):
+        named = replace(model, version=version)
+        reply = target.infer(build_request(named))
+        if version == own:
+            _expect_right_with_version(target, named, reply, build_request, expect_right)
+        elif not reply.succeeded:
+            continue
+        _expect_version_named(target, named, reply, versions, is_own=version == own)
+
+
+MAX_VERSIONS = 3  # listed versions that a row requests besides the default
+
+
+def _find_own_version(target: Peer, model: Model, versions: Sequence[str]) -> str:
+    """Return the default version of a model, or an empty string if only its other versions are known.
+
+    Raises:
+        NotApplicable: no version is known, or a plain request to the optional path of the default version fails.
+    """
+    own = model.version or find_default_version(target, model, versions)
+    if not own and not versions:
+        raise NotApplicableError(f"the default version of {model.name} is unknown: its metadata list no versions")
+    versioned = replace(model, version=own)
+    if (
+        own
+        and isinstance(target, Target)
+        and not target.send(versioned.request(send="json").message(), fresh=True).succeeded
+    ):
+        raise NotApplicableError(f"a plain request to {versioned.infer_path} is not answered")
+    return own
+
+
+def _expect_right_with_version(
+    target: Peer, named: Model, reply: Reply, build_request: MessageBuilder, expect_right: Expectation
+) -> None:
+    """Expect a right answer to a request for the default version, unless the same request without it gets none."""
+    plain = replace(named, version="")
 
     def is_wrong_without_version() -> bool:
-        return not is_met(lambda: expect_right(target.send(build_message(plain), fresh=True), plain))
+        return not is_met(lambda: expect_right(_send_fresh(target, build_request(plain)), plain))
 
     with (
-        block_if(is_wrong_without_version, "the request is also answered wrongly at the path without a version"),
+        block_if(is_wrong_without_version, "the request is also answered wrongly without a version"),
         attribute_to(None),
     ):
-        expect_right(reply, versioned)
+        expect_right(reply, named)
+
+
+def _send_fresh(target: Peer, request: InferRequest | Message) -> Reply:
+    return target.send(request if isinstance(request, Message) else target.message(request), fresh=True)
+
+
+def _expect_version_named(target: Peer, model: Model, reply: Reply, listed: Sequence[str], *, is_own: bool) -> None:
+    """Expect an answer to name the requested version, another name of it, or none.
+
+    Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
+    """
     named = read_named_version(reply)
-    # Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
-    if versioned.version not in listed or not isinstance(named, str) or named in ("", versioned.version):
+    if model.version not in listed or not isinstance(named, str) or named in ("", model.version):
         return
     if named in listed and may_be_alias(target, model, named):
         return
     # Answers that always name the model's version by the same word, which metadata do not list, are reported elsewhere.
-    if named in listed or named != read_named_version(target.send(build_message(plain), fresh=True)):
-        raise UnmetError(f"model_version {format_value(versioned.version)}, or none", format_value(named), reply)
+    plain = target.message(replace(model, version="").request(send="json"))
+    if named in listed or (is_own and named != read_named_version(target.send(plain, fresh=True))):
+        raise UnmetError(f"model_version {format_value(model.version)}, or none", format_value(named), reply)
 
 
-def _choose_version(target: Target, model: Model) -> tuple[Model, list[str]]:
-    """Return the model with its default version, and the versions that its metadata list.
+@check(
+    "grpc.listed-version-is-described",
+    answers="OIP-VERSIONED/grpc",
+    role="identity_int32",
+    infers=False,
+    fit=ANY,
+    over=(GRPC,),
+    only=Only(GRPC, "paths with a version are optional over HTTP"),
+)
+@rows("readiness", "metadata")
+def listed_version_is_described(target: GrpcTarget, model: Model, subject: str) -> None:
+    """The server calls the default version ready and has metadata for it; other listed versions may not be loaded.
 
     Raises:
-        NotApplicable: the default version is unknown, or the optional path with that version gives no answer.
+        NotApplicable: the metadata list no versions, or the default version is unknown.
     """
-    versions = list_versions(target, model)
-    own = model.version or find_default_version(target, model, versions)
-    if not own:
-        raise NotApplicableError(
-            f"the default version of {model.name} is unknown: its metadata list {format_value(versions)}"
-        )
-    versioned = replace(model, version=own)
-    if not target.send(versioned.request(send="json").message(), fresh=True).succeeded:
-        raise NotApplicableError(f"a plain request to {versioned.infer_path} is not answered")
-    return versioned, versions
+    version = model.version or find_default_version(target, model, list_versions(target, model))
+    if not version:
+        raise NotApplicableError(f"the default version of {model.name} is unknown")
+
+    def ask(one: Model) -> Reply:
+        return target.describe(one) if subject == "metadata" else target.ask_health("model", one)
+
+    reply, plain = (ask(replace(model, version=one)) for one in (version, ""))
+    require_answered_call(plain)
+    expect_answered_call(reply)
+    if (reply.answer.document or {}).get("ready") is False and (plain.answer.document or {}).get("ready"):
+        raise UnmetError("ready: true, as without a version", "ready: false", reply)
 
 
 # --- escaped paths ----------------------------------------------------------------------------------------------------
@@ -169,7 +231,12 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
 
-@check("json.plain-request-is-answered", answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
+@check(
+    "json.plain-request-is-answered",
+    answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"),
+    infers=False,
+    only=Only(HTTP, "GRPC-TYPED and GRPC-RAW say it of either form of contents"),
+)
 @rows(
     *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
     Row("own", fit=ANY),
@@ -207,12 +274,13 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 
-@check("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
+@claim("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
-def metadata_have_status_200(target: Target, model: Model, subject: str) -> str:
-    """The server answers GET v2 (or v2/) and GET v2/models/NAME with status 200."""
-    reply = target.get(model.path if subject == "model" else "/v2")
-    if expect(reply).answered().reply.status != 200:
+def metadata_have_status_200(target: Peer, model: Model, subject: str) -> str:
+    """The server answers a request for its metadata, or for those of a model, with status 200."""
+    reply = target.describe(model if subject == "model" else None)
+    expect_answered_call(reply)
+    if reply.status != 200:
         raise UnmetError(f"status 200 for {subject} metadata", f"status {reply.status}", reply)
     return f"at {reply.exchange.message.path}"
 
@@ -220,18 +288,51 @@ def metadata_have_status_200(target: Target, model: Model, subject: str) -> str:
 # --- health ------------------------------------------------------------------------------------------------------------
 
 
-@check("json.health-is-told", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
+@claim(
+    "json.health-is-told",
+    answers="OIP-HEALTH",
+    over_grpc=("OIP-ENDPOINTS/grpc",),
+    role="identity_int32",
+    infers=False,
+    fit=ANY,
+)
 @rows("live", "ready", "model")
-def health_is_told(target: Target, model: Model, subject: str) -> str:
+def health_is_told(target: Peer, model: Model, subject: str) -> str:
     """The server does not deny that it is live, or that a model is ready, while it answers inference requests."""
-    return expect_while_serving(target, model, lambda: expect_health(target, model, subject), target.pause).outcome()
+    if isinstance(target, GrpcTarget):  # a call is answered whatever the server and its models are
+        expect_answered_call(target.ask_health(subject, model))
+    return expect_while_serving(target, model, lambda: expect_health(target, model, subject)).outcome()
 
 
-@check("json.unknown-model-is-not-ready", answers="OIP-HEALTH", role="identity_int32", infers=False, fit=ANY)
-def unknown_model_is_not_ready(target: Target, model: Model) -> None:
-    """The server refuses an unknown model, or says that it is not ready."""
-    target.get(f"{model.path}/ready")
-    reply = target.get("/v2/models/there-is-no-such-model/ready")
-    document, _ = parse_json(reply.body)
-    if not (reply.succeeded and isinstance(document, dict) and document.get("ready") is False):
+_NAMELESS = Only(GRPC, "a path over HTTP always has a name")
+
+
+@claim(
+    "json.unknown-model-is-not-ready",
+    answers="OIP-HEALTH",
+    over_grpc=("OIP-REFUSAL/grpc",),
+    role="identity_int32",
+    infers=False,
+    fit=ANY,
+)
+@rows(
+    Row("", ("model", UNKNOWN_NAME)),
+    Row("metadata", ("metadata", UNKNOWN_NAME), only=Only(GRPC, "`errors` has this request among its refusals")),
+    Row("no-name", ("model", ""), only=_NAMELESS),
+    Row("metadata-of-no-name", ("metadata", ""), only=_NAMELESS),
+)
+def unknown_model_is_not_ready(target: Peer, model: Model, subject: str, name: str) -> None:
+    """The server refuses an unknown model, or says that it is not ready.
+
+    A call without a name may concern a default model: in proto3, an empty string means that the field is not given.
+    """
+
+    def ask(other: Model) -> Reply:
+        return target.describe(other) if subject == "metadata" else target.ask_health(subject, other)
+
+    ask(model)
+    reply = ask(replace(model, name=name, version=""))
+    is_denied = reply.succeeded and (reply.answer.document or {}).get("ready") is False
+    if not is_denied and (name or not reply.succeeded):
         expect(reply).refused("a model that does not exist")
+    expect_alive(target, model)

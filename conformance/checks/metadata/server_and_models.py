@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from conformance.checks.support.documents import (
+    expect_answered_call,
     expect_document,
     expect_listed_once,
     expect_requested_name,
@@ -27,8 +28,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Row, check, claim, rows
 from conformance.spec.fit import ANY
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.exchange import Reply
@@ -37,7 +37,6 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
-from conformance.wire.json_text import parse_json
 from conformance.wire.request import ABSENT, InferRequest
 
 # --- the server -------------------------------------------------------------------------------------------------------
@@ -49,8 +48,8 @@ def binary_tensor_data_is_listed(target: Target) -> None:
     _expect_extension_listed(target, "binary_tensor_data")
 
 
-@check("metadata.classification-is-listed", answers="CLS-LISTED")
-def classification_is_listed(target: Target) -> None:
+@claim("metadata.classification-is-listed", answers="CLS-LISTED", infers=False)
+def classification_is_listed(target: Peer) -> None:
     """The server's metadata list the extension classification."""
     _expect_extension_listed(target, "classification")
 
@@ -61,11 +60,10 @@ def server_metadata_is_well_formed(target: Target) -> None:
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
 
 
-def _expect_extension_listed(target: Target, name: str) -> None:
-    reply = target.get("/v2")
-    expect(reply).answered()
-    document, _ = parse_json(reply.body)
-    listed = document.get("extensions") if isinstance(document, dict) else None
+def _expect_extension_listed(target: Peer, name: str) -> None:
+    reply = target.describe()
+    expect_answered_call(reply)
+    listed = (reply.answer.document or {}).get("extensions")
     if not isinstance(listed, list) or name not in listed:
         raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
 
@@ -78,18 +76,20 @@ def _expect_extension_listed(target: Target, name: str) -> None:
 VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_batching_labelled")
 
 
-@check(
+@claim(
     "metadata.model-metadata-describes-the-model", answers=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"), infers=False
 )
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
-def model_metadata_describes_the_model(target: Target, model: Model, is_deployed: bool = False) -> None:
+def model_metadata_describes_the_model(target: Peer, model: Model, is_deployed: bool = False) -> None:
     """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
-    reply = target.get(model.path)
-    document = expect_document(reply, "model_metadata", ("name", "versions", "platform", "inputs", "outputs"))
+    target.describe(model)  # repeated metadata may differ
+    reply = target.describe(model)
+    document = _expect_metadata(reply)
     for member in ("inputs", "outputs"):
         expect_listed_once(reply, [item["name"] for item in document[member]])
     if is_deployed:  # the suite knows nothing else about a deployed model
         _expect_known_datatypes(reply, document)
+        _expect_accepted_inputs_described(reply, document, model)
     else:
         _expect_role_described(reply, document, model)
     if is_deployed or model.role.name in VERSIONED_ROLES:
@@ -97,8 +97,45 @@ def model_metadata_describes_the_model(target: Target, model: Model, is_deployed
     if not model.version:  # a server may name a model with its version
         expect_requested_name(
             *(target, reply, document["name"], model, "OIP-MODEL-METADATA"),
-            lambda other: (target.get(other.path).answer.document or {}).get("name"),
+            lambda other: (target.describe(other).answer.document or {}).get("name"),
         )
+
+
+def _expect_metadata(reply: Reply) -> Mapping[str, Any]:
+    """Expect the metadata of a model, with every member of a valid type; return them."""
+    if not reply.is_over_grpc:
+        return expect_document(reply, "model_metadata", ("name", "versions", "platform", "inputs", "outputs"))
+    expect_answered_call(reply)
+    document = reply.answer.document or {}
+    if not document["name"]:
+        raise UnmetError("the name of the model in model metadata", "no name", reply)
+    return document
+
+
+def _expect_accepted_inputs_described(reply: Reply, document: Mapping[str, Any], model: Model) -> None:
+    """Expect metadata over gRPC to describe the inputs that a deployed model accepts over either transport.
+
+    Over HTTP, these inputs are those of the metadata themselves.
+
+    Raises:
+        NotApplicable: the metadata list no tensors.
+    """
+    if not reply.is_over_grpc:
+        return
+    if not document["inputs"] and not document["outputs"]:
+        raise NotApplicableError(f"the metadata of {model.name} list no tensors")
+    described = {item["name"]: item for item in document["inputs"]}
+    for tensor in model.sample():
+        item = described.get(tensor.name)
+        if item is None:
+            raise UnmetError(f"{tensor.name} in model metadata", f"the tensors {format_value(list(described))}", reply)
+        wanted = f"{tensor.name} with {{}}, as in inference with the model"
+        if item["datatype"] != tensor.datatype:
+            expected = wanted.format(f"datatype {tensor.datatype}")
+            raise UnmetError(expected, f"datatype {format_value(item['datatype'])}", reply)
+        if 0 in item["shape"] and tensor.elements:
+            expected = wanted.format(f"a shape of {tensor.elements} elements")
+            raise UnmetError(expected, f"shape {item['shape']}", reply)
 
 
 def _expect_known_datatypes(reply: Reply, document: Mapping[str, Any]) -> None:
@@ -140,16 +177,16 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
 
-def _expect_same_metadata_with_version(target: Target, model: Model) -> None:
+def _expect_same_metadata_with_version(target: Peer, model: Model) -> None:
     """Expect the path with the model's version, if supported, to describe the same tensors as the plain path.
 
     The names may differ, because a server may name a model with its version; but a version is not the name of a model.
     """
     other = target.model(find_other_role(model))
-    plain = target.get(replace(model, version="").path)
+    plain = target.describe(replace(model, version=""))
     for each in (other, model):
         version = find_default_version(target, each, list_versions(target, each)) if each else ""
-        reply = target.get(replace(each, version=version).path) if each and version else None
+        reply = target.describe(replace(each, version=version)) if each and version else None
     if reply is None or not reply.succeeded:
         return
     right, found = (one.answer.document or {} for one in (plain, reply))
@@ -172,13 +209,7 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-@check("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
-@rows(Row("own", fit=ANY))
-@check(
-    "grpc.answer-has-the-declared-outputs",
-    answers=("OIP-MODEL-METADATA/grpc", "OIP-OUTPUTS-ALL/grpc"),
-    over=(GRPC,),
-)
+@claim("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
 def answer_has_the_declared_outputs(target: Peer, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
@@ -208,11 +239,7 @@ def _read_signature(target: Peer, model: Model) -> Signature:
         NotApplicable: the metadata list no tensors, so that they declare nothing.
         Blocked: the metadata cannot be read; other checks report that.
     """
-    if isinstance(target, GrpcTarget):
-        reply = target.call("ModelMetadata", name=model.name, version=model.version)
-    else:
-        reply = cast("Target", target).get(model.path)
-    signature = parse_signature(reply)
+    signature = parse_signature(target.describe(model))
     if signature is None:
         raise BlockedError(f"no readable metadata of {model.name}")
     if not signature.names:

@@ -18,8 +18,8 @@ from conformance.checks.robustness.hostile_requests import (
 from conformance.expect.content_coding import compress_zlib
 from conformance.expect.expectation import expect
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC, RAW
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import GRPC, HTTP, RAW
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import make_infer_message
@@ -97,7 +97,13 @@ ROWS = (
 )
 
 
-@check("robustness.large-document-is-answered-or-refused", answers="ROBUST-LARGE", role="identity_int32", infers=False)
+@check(
+    "robustness.large-document-is-answered-or-refused",
+    answers="ROBUST-LARGE",
+    role="identity_int32",
+    infers=False,
+    only=Only(HTTP, "`large-message-is-answered-or-refused` has the limits of protobuf"),
+)
 @rows(*ROWS)
 def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server answers or refuses a request with very deep or long JSON in time, or closes the connection."""
@@ -149,6 +155,7 @@ def _set_long_shape(call: Pb) -> None:
     role="identity_int32",
     over=(GRPC,),
     infers=False,
+    only=Only(GRPC, "`large-document-is-answered-or-refused` has the limits of JSON"),
 )
 @rows(
     make_row("16-MiB-of-a-tensor", _edit_call(_set_raw_data(b"\0" * 16 * MIB))),

@@ -18,8 +18,8 @@ from conformance.checks.robustness.hostile_requests import (
 from conformance.checks.support.wrong_requests import Start, WrongRequest, send_json, set_length
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.peer import Peer
@@ -91,7 +91,12 @@ def _call_for_classes(count: int) -> MessageBuilder:
     )
 
 
-@check("robustness.number-beyond-all-is-answered-or-refused", answers="ROBUST-NUMBERS", infers=False)
+@check(
+    "robustness.number-beyond-all-is-answered-or-refused",
+    answers="ROBUST-NUMBERS",
+    infers=False,
+    only=Only(HTTP, "calls hold other numbers: their twin has those"),
+)
 @rows(
     *[
         make_row(f"shape-{name}", _set_shape(shape, "json"), role=ROLES[len(shape)], dangerous=max(shape) > 2**31)
@@ -134,6 +139,7 @@ def number_beyond_all_is_answered_or_refused(
     answers="ROBUST-NUMBERS/grpc",
     over=(GRPC,),
     infers=False,
+    only=Only(GRPC, "documents hold other numbers: their twin has those"),
 )
 @rows(
     *[

@@ -18,8 +18,8 @@ from conformance.checks.support.deployed_models import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.fit import ANY, Fit
 from conformance.spec.fit import JSON as JSON_MODELS
 from conformance.spec.text import escape_text
@@ -184,7 +184,12 @@ OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
 )
 
 
-@check("state.binary-data-is-opaque", answers=("OIP-ISOLATION", "BIN-BODY-I"), role="identity_uint8")
+@check(
+    "state.binary-data-is-opaque",
+    answers=("OIP-ISOLATION", "BIN-BODY-I"),
+    role="identity_uint8",
+    only=Only(HTTP, "the data look like a request of HTTP"),
+)
 @rows(*[Row(name, (tail,), needs=BINARY) for name, tail in OPAQUE_TAILS])
 def binary_data_is_opaque(target: Target, model: Model, tail: bytes) -> None:
     """The server reads binary data as elements, even if the bytes look like HTTP or JSON."""

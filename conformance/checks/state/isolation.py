@@ -28,14 +28,14 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_tensor
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY, CLASSES, GRPC, RAW
+from conformance.spec.check import Only, Row, check, claim, rows
+from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP, RAW
 from conformance.spec.fit import ANY, JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
-from conformance.wire.request import Form, Message, RequestedOutput
+from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # Large enough to need several reads and writes in any server.
@@ -99,22 +99,22 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
         )
 
 
-@check("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
+@claim("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
 @rows(
     Row("identity_fp32-binary", ("binary",), role="identity_fp32", needs=BINARY),
     Row("json", ("json",), fit=replace(VARIABLE_FLOATS, is_json=True)),
     Row("binary", ("binary",), needs=BINARY, fit=VARIABLE_FLOATS),
     Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
 )
-def large_answers_leave_nothing_behind(target: Target, model: Model, form: AnyForm) -> None:
+def large_answers_leave_nothing_behind(target: Peer, model: Model, form: AnyForm) -> None:
     """The answer to a small request contains nothing of the large request before it."""
     large, small = make_large_inputs(model, LARGE_COUNT), _negate_floats(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
-    messages = [_build_message_in_form(model, tensors, form) for tensors in (large, small)]
+    messages = [_build_request_in_form(model, tensors, form) for tensors in (large, small)]
     if form == "raw":
-        require_raw_answered(target, model, messages[1])
+        require_raw_answered(target, model, model.raw(bytes(small[0].to_bytes())))
     for message, right in zip(messages, expected, strict=True):
-        expect_correct_outputs(target, target.send(message), right, "OIP-ISOLATION")
+        expect_correct_outputs(target, target.infer(message), right, "OIP-ISOLATION")
 
 
 def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -122,11 +122,11 @@ def _negate_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
     return [replace(each, array=-each.array) if each.datatype in WIDE_FLOATS else each for each in tensors]
 
 
-def _build_message_in_form(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> Message:
+def _build_request_in_form(model: Model, tensors: Sequence[Tensor], form: AnyForm) -> InferRequest | Message:
     if form == "raw":
         return model.raw(bytes(tensors[0].to_bytes()))
     want: Form | None = "binary" if form == "binary" else None
-    return model.request(tensors, send=form, want=want).message()
+    return model.request(tensors, send=form, want=want)
 
 
 @check("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
@@ -145,8 +145,8 @@ def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
         expect_own_answer(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
-@check("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
-def id_is_not_left_over(target: Target, model: Model) -> None:
+@claim("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
+def id_is_not_left_over(target: Peer, model: Model) -> None:
     """The server does not put the id of an earlier request into the answer to a request without an id."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
@@ -254,7 +254,11 @@ PIECE_BYTES = 48
 _ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segments": None}
 
 
-@check("state.bodies-in-turns-keep-apart", answers="OIP-ISOLATION")
+@check(
+    "state.bodies-in-turns-keep-apart",
+    answers="OIP-ISOLATION",
+    only=Only(HTTP, "segments and chunks are pieces of a body of HTTP"),
+)
 @rows(
     *[
         make_form_row(f"{form}-{name}-{length}", form, chunks, length, fits=length == SMALL_COUNT)
@@ -293,36 +297,36 @@ class RequestForm:
     """How to build a request in one form, and how to judge its answer.
 
     Attributes:
-        message: builds the request from a model, inputs and a unique number.
+        request: builds the request from a model, inputs and a unique number.
         expect: raises `UnmetError` if the answer is not correct for the inputs.
         needs: the extensions that the request uses.
     """
 
-    message: Callable[[Model, Tensors, int], Message]
+    request: Callable[[Model, Tensors, int], InferRequest | Message]
     expect: Callable[[Reply, Model, Tensors], object]
     needs: tuple[str, ...] = ()
 
 
-def _make_json_request(model: Model, tensors: Tensors, number: int) -> Message:
-    return model.request(tensors, send="json", request_id=f"request-{number}").message()
+def _make_json_request(model: Model, tensors: Tensors, number: int) -> InferRequest:
+    return model.request(tensors, send="json", request_id=f"request-{number}")
 
 
 def _make_gzip_request(model: Model, tensors: Tensors, number: int) -> Message:
-    message = _make_json_request(model, tensors, number)
+    message = _make_json_request(model, tensors, number).message()
     return message.with_body(compress_gzip(message.body)).with_header("Content-Encoding", "gzip")
 
 
-def _make_binary_request(model: Model, tensors: Tensors, number: int) -> Message:
-    return model.request(tensors, want="binary", request_id=f"request-{number}").message()
+def _make_binary_request(model: Model, tensors: Tensors, number: int) -> InferRequest:
+    return model.request(tensors, want="binary", request_id=f"request-{number}")
 
 
 def _make_raw_request(model: Model, tensors: Tensors, number: int) -> Message:  # noqa: ARG001 - a raw request has no id
     return model.raw(bytes(tensors[0].to_bytes()))
 
 
-def _make_class_request(model: Model, tensors: Tensors, number: int) -> Message:
+def _make_class_request(model: Model, tensors: Tensors, number: int) -> InferRequest:
     wanted = [RequestedOutput(model.role.outputs[0].name, classification=1)]
-    return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}").message()
+    return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}")
 
 
 def _expect_tensors(reply: Reply, model: Model, tensors: Tensors) -> None:
@@ -348,6 +352,7 @@ FORMS_WITHOUT_RAW = ("json", "gzip", "binary")
 FORM_GROUPS = (
     ("raw",),
     ("classes",),
+    ("json", "binary", "classes"),
     ("gzip",),
     ("raw", "json"),
     FORMS_WITHOUT_RAW,
@@ -370,7 +375,7 @@ def _make_numbered_inputs(model: Model, number: int) -> Tensors:
     return [make_sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)]
 
 
-@check("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
+@claim("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
 @rows(
     *[
         Row(
@@ -378,11 +383,12 @@ def _make_numbered_inputs(model: Model, number: int) -> Tensors:
             (form_names,),
             needs=_list_needed_extensions(form_names),
             fit=_FITS_OF_GROUPS.get(form_names),
+            only=Only(HTTP, "content codings are headers of HTTP") if "gzip" in form_names else None,
         )
         for form_names in FORM_GROUPS
     ]
 )
-def forms_in_flight_keep_apart(target: Target, model: Model, form_names: Sequence[str]) -> None:
+def forms_in_flight_keep_apart(target: Peer, model: Model, form_names: Sequence[str]) -> None:
     """The server answers each of 32 concurrent requests in different forms with the tensors of that request."""
     require_distinct_answers(model, *(_make_numbered_inputs(model, k) for k in range(CONCURRENT_COUNT)))
     for name in form_names:
@@ -391,12 +397,13 @@ def forms_in_flight_keep_apart(target: Target, model: Model, form_names: Sequenc
         (REQUEST_FORMS[form_names[k % len(form_names)]], _make_numbered_inputs(model, k))
         for k in range(CONCURRENT_COUNT)
     ]
-    messages = [request_form.message(model, tensors, k) for k, (request_form, tensors) in enumerate(sent)]
+    requests = [request_form.request(model, tensors, k) for k, (request_form, tensors) in enumerate(sent)]
+    messages = [one if isinstance(one, Message) else target.message(one) for one in requests]
     for (request_form, tensors), reply in zip(sent, target.send_together(messages), strict=True):
         _expect_own_answer(target, model, request_form, tensors, reply)
 
 
-def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
+def _expect_right_when_alone(target: Peer, model: Model, name: str) -> None:
     """Send one request in this form, without concurrent requests, and require the correct answer.
 
     Raises:
@@ -404,7 +411,8 @@ def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
         Blocked: the answer is wrong.
     """
     request_form, tensors = REQUEST_FORMS[name], _make_numbered_inputs(model, CONCURRENT_COUNT)
-    reply = target.send(request_form.message(model, tensors, CONCURRENT_COUNT), fresh=True)
+    request = request_form.request(model, tensors, CONCURRENT_COUNT)
+    reply = target.send(request if isinstance(request, Message) else target.message(request), fresh=True)
     if name == "gzip" and not reply.succeeded:
         raise NotApplicableError("the server accepts no compressed request")
     if name == "raw":
@@ -415,7 +423,7 @@ def _expect_right_when_alone(target: Target, model: Model, name: str) -> None:
         raise BlockedError(f"one {name} request alone also gets a wrong answer", unmet) from None
 
 
-def _expect_own_answer(target: Target, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
+def _expect_own_answer(target: Peer, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
     """Expect the correct answer to these tensors, unless the server declined the request because of load or size.
 
     An ended connection also declines the request: see `is_turned_away`.

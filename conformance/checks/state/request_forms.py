@@ -155,7 +155,7 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     return message, expected
 
 
-def require_raw_answered(target: Target, model: Model, message: Message) -> None:
+def require_raw_answered(target: Peer, model: Model, message: Message) -> None:
     """Require that a deployed model does not refuse raw requests; `message` is such a request.
 
     Raises:

@@ -19,6 +19,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
+from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import RequestedOutput
@@ -203,7 +204,7 @@ def expect_written(
             raise
 
 
-def request_single_output(target: Target, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
+def request_single_output(target: Peer, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
     """Request a single output as binary data; the inputs are JSON if JSON can carry them."""
     return target.infer(model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(name, True)]))
 

@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from conformance.checks.support.over_grpc import expect_answered_or_block
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model, RequestBuilder
 from conformance.spec import data_files
-from conformance.spec.check import Row
-from conformance.spec.extensions import BINARY
-from conformance.spec.fit import JSON
+from conformance.spec.check import Only, Row
+from conformance.spec.extensions import BINARY, GRPC, HTTP
+from conformance.spec.fit import ANY, JSON
 from conformance.spec.text import escape_text
 from conformance.transport.broken_request import is_broken
 from conformance.transport.exchange import Reply
 from conformance.transport.peer import Peer
-from conformance.transport.target import BUSY_PAUSES_S, Target
+from conformance.transport.target import BUSY_PAUSES_S
 from conformance.wire.finding import format_value
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, RequestedOutput
@@ -130,6 +131,9 @@ def _make_raw_request(model: Model) -> Message:
     return model.raw(bytes(model.sample(batch=1)[0].to_bytes()))
 
 
+_FORM = Only(HTTP, "calls cannot ask for the form of an output")
+_CONTENTS = Only(GRPC, "over HTTP the rows with binary data say the same of models without a JSON form")
+
 ANSWERS: tuple[Row, ...] = (
     Row("json", (make_requester(),), role="multi", fit=JSON),
     Row("json-of-one-output", (make_requester(outputs=["OUT_BOOL"]),), role="multi"),
@@ -137,15 +141,18 @@ ANSWERS: tuple[Row, ...] = (
     Row("json-of-a-batch", (make_requester(),), role="batching"),
     Row("json-of-rank-3", (make_requester(),), role="rank3"),
     Row("json-without-elements", (lambda m: m.request([m.tensor([0, 0])], send="json"),), role="emit"),
-    Row("binary", (make_requester(want="binary"),), role="multi", needs=BINARY, fit=JSON),
-    Row("binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY),
+    Row("raw-contents", (lambda m: m.request(),), role="multi", fit=ANY, only=_CONTENTS),
+    Row("raw-contents-of-strings", (lambda m: m.request(),), role="identity_bytes", only=_CONTENTS),
+    Row("binary", (make_requester(want="binary"),), role="multi", needs=BINARY, fit=JSON, only=_FORM),
+    Row("binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY, only=_FORM),
     Row(
         "binary-without-elements",
         (lambda m: m.request([m.tensor([0, 2])], send="json", want="binary"),),
         role="emit",
         needs=BINARY,
+        only=_FORM,
     ),
-    Row("mixed", (make_requester(outputs=_MULTI_MIXED),), role="multi", needs=BINARY),
+    Row("mixed", (make_requester(outputs=_MULTI_MIXED),), role="multi", needs=BINARY, only=_FORM),
     Row("raw", (_make_raw_request,), role="raw_two_outputs", needs=("raw",)),
     Row(
         "classes",
@@ -197,7 +204,12 @@ def _list_document_parts(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def expect_fits_schema(reply: Reply, requirement: str) -> None:
-    """Expect an answer's JSON to have no schema fault that breaks this requirement."""
+    """Expect an answer to have no schema fault that breaks this requirement.
+
+    Raises:
+        Blocked: a call is not answered; the checks of each form of contents judge that.
+    """
+    require_answered_call(reply)
     expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
     if document is None and not reply.answer.find_by_kind("json-not-object"):
@@ -253,23 +265,36 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
 ABSENT_STATUSES = (404, 405, 501)
 
 
-def expect_health(target: Target, model: Model, endpoint: str) -> Reply:
-    """Request a health endpoint, expect it to report health, and return the reply.
+def expect_health(target: Peer, model: Model, subject: str) -> Reply:
+    """Ask for the health of a subject (`Peer.ask_health`), expect that it is reported, and return the reply.
 
-    `endpoint` is `live` or `ready` for the server, or `model` for the readiness of the model. The endpoint `ready` may
-    report that the server is not ready, since another model may not be; but an internal error reports nothing.
+    The server may report that it is not ready, since another model may not be; but an internal error reports nothing.
     """
-    reply = target.get(f"{model.path}/ready" if endpoint == "model" else f"/v2/health/{endpoint}")
-    document, _ = parse_json(reply.body)
-    denied = [name for name in ("live", "ready") if isinstance(document, dict) and document.get(name) is False]
-    if endpoint != "ready" or reply.status in ABSENT_STATUSES or (is_broken(reply) and not denied):
+    reply = target.ask_health(subject, model)
+    denied = [name for name in ("live", "ready") if (reply.answer.document or {}).get(name) is False]
+    if subject != "ready" or reply.status in ABSENT_STATUSES or (is_broken(reply) and not denied):
         expect(reply).answered()
-    if endpoint != "ready" and denied:
-        raise UnmetError(f"no `{denied[0]}: false` while the server answers inference requests", reply.outcome(), reply)
+    if subject != "ready" and denied:
+        wanted = f"no `{denied[0]}: false` while the server answers inference requests"
+        raise UnmetError(wanted, reply.outcome(), reply, requirement="OIP-HEALTH")
     return reply
 
 
-def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T], pause: Callable[[float], None]) -> T:
+def require_answered_call(reply: Reply) -> None:
+    """Block the row if a call over gRPC is not answered; over HTTP OIP-ANSWER is about that."""
+    if reply.is_over_grpc:
+        expect_answered_or_block(reply)
+
+
+def expect_answered_call(reply: Reply) -> None:
+    """Expect an answer; over gRPC, expect the response message of the method."""
+    expect(reply).answered()
+    if reply.is_over_grpc and reply.answer.document is None:
+        name = f"{reply.exchange.message.path.rpartition('/')[2]}Response"
+        raise UnmetError(f"a {name}", f"{len(reply.body)} bytes that are no {name}", reply)
+
+
+def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T]) -> T:
     """Return the result of an attempt that must succeed while the model answers inference requests.
 
     A model may be loaded just now, so a failed attempt is repeated after pauses, each time behind an inference request.
@@ -286,7 +311,7 @@ def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T], p
         except UnmetError:
             if pause_s is None:
                 raise
-            pause(pause_s)
+            target.pause(pause_s)
     raise AssertionError  # the last attempt returns or raises
 
 
@@ -313,9 +338,9 @@ def find_other_role(model: Model) -> str:
     return "identity_int32" if model.role.name != "identity_int32" else "multi"
 
 
-def list_versions(target: Target, model: Model) -> list[str]:
+def list_versions(target: Peer, model: Model) -> list[str]:
     """Return the versions that a model's metadata list; an empty list if there are none."""
-    listed = (target.get(replace(model, version="").path).answer.document or {}).get("versions")
+    listed = (target.describe(replace(model, version="")).answer.document or {}).get("versions")
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 
 

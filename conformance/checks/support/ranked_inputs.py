@@ -8,7 +8,7 @@ so that the ranking is the same with and without batching. The checks of batches
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,6 @@ from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.fit import SCORED
-from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 Case = tuple[tuple[Tensor, ...], Tensor]  # inputs, and the output that is classified
@@ -38,17 +37,6 @@ DESCENDING = (9, 5, -7)
 SQUARES = (((10, 40), (20, 30)), ((35, 5), (25, 15)))
 # Scores of two items, which interleave: 5, 10, 15, 20, ...
 ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
-
-
-def repeat_in_both_forms(*cases: Row) -> list[Row]:
-    """Return each row twice, for gRPC: once with typed contents ("json") and once with raw contents ("binary").
-
-    The form is the last value of the row.
-    """
-    named: Mapping[Form, str] = {"json": "typed", "binary": "raw"}
-    return [
-        replace(row, id=f"{row.id}-{name}", values=(*row.values, form)) for row in cases for form, name in named.items()
-    ]
 
 
 # The row for deployed models with scores, which use their own inputs.

@@ -1,20 +1,15 @@
-"""The walk over gRPC: its checks send each step as a call, with a row for each role."""
+"""Send one step of the walk over gRPC: its earlier call, the call itself, and its concurrent calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from conformance.checks.support.covering import Step
-from conformance.checks.support.versions import find_default_version
-from conformance.checks.walk import attribution_over_grpc, concurrent_requests
+from conformance.checks.walk import concurrent_requests
 from conformance.checks.walk.axes import CANCELLED
-from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, SHRINKING, is_excluded_call
-from conformance.checks.walk.covering_arrays import load_array
-from conformance.checks.walk.deployed_steps import DeployedSteps
-from conformance.checks.walk.exchanges import find_other_model
 from conformance.checks.walk.expected import (
     EARLIER_IDS,
     BusyWaits,
@@ -24,126 +19,10 @@ from conformance.checks.walk.expected import (
     expect_right_answers,
 )
 from conformance.checks.walk.requests import StepRequest, make_call
-from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
-from conformance.checks.walk.walk_rows import Baselines, Judged, make_array_rows, make_single_value_rows, select_part
-from conformance.checks.walk.walking import Walk, describe_walk, salt_steps
-from conformance.discovery.deployed_model import DeployedModel
-from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.spec.check import check, rows
-from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import InferRequest, Message, RequestedOutput
-
-_JUDGED: Judged = {
-    "calls": ("GRPC-RAW-AS-TYPED", ()),
-    "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC),
-}
-BASELINES: Baselines = {
-    "calls": ("identity_int32", ({}, {"send": "binary"})),
-    "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
-}
-
-
-@cache
-def build_steps(kind: str) -> tuple[Step, ...]:
-    """Return the steps of a kind of call: the steps of its covering array, with a value for every axis."""
-    return tuple({**PLAIN_CALL, **step, "corner": str(k)} for k, step in enumerate(load_array(kind, CALLS[kind])))
-
-
-@cache
-def _build_single_value_steps(kind: str, axis: str) -> tuple[Step, ...]:
-    """Return the steps of a kind that are plain except for one value of this axis."""
-    role, forms = BASELINES[kind]
-    plain = [{**PLAIN_CALL, "role": role, **form} for form in forms]
-    return tuple(list_single_values(CALLS[kind], axis, plain, lambda *values: is_excluded_call(kind, *values)))
-
-
-@check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*make_single_value_rows(CALLS, _JUDGED, BASELINES, _build_single_value_steps))
-def each_value_is_right_alone(target: GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
-    """The server correctly answers a call that differs from a plain call in one property."""
-    if isinstance(model, DeployedModel):
-        deployed = DeployedSteps(kind, model)
-        single, walk = deployed.list_single_value_steps(axis, BASELINES[kind][1]), _make_deployed_walk(target, deployed)
-    else:
-        single, walk = (
-            _build_single_value_steps(kind, axis),
-            Walk(_make_call_sender(target, model), SHRINKING, attribution_over_grpc.find_requirement),
-        )
-    steps = interleave_plain_steps((step for step in single if step[axis] == value), PLAIN_CALL)
-    if not steps:
-        raise NotApplicableError(f"no call with this property is possible for {model.name}")
-    return describe_walk(len(steps), walk.send_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
-
-
-@check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
-@rows(*make_array_rows(CALLS, _JUDGED, build_steps))
-def every_call_is_right(target: GrpcTarget, model: Model, kind: str, part: str) -> str:
-    """The server answers calls of every kind correctly, in sequence and concurrently."""
-    if isinstance(model, DeployedModel):
-        deployed = DeployedSteps(kind, model)
-        chosen, walk = deployed.list_steps_of_part(int(part)), _make_deployed_walk(target, deployed, with_baseline=True)
-    else:
-        chosen = select_part(build_steps(kind), model.role.name, part)
-        walk = Walk(
-            _make_call_sender(target, model),
-            SHRINKING,
-            attribution_over_grpc.find_requirement,
-            _make_baseline_walker(target, model, kind),
-        )
-    return describe_walk(len(chosen), walk.send_steps(salt_steps(chosen, model.salt)))
-
-
-def _make_deployed_walk(target: GrpcTarget, deployed: DeployedSteps, *, with_baseline: bool = False) -> Walk:
-    """Return a walk with a deployed model.
-
-    Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
-    """
-    call_sender, forms = _make_call_sender(target, deployed.model), BASELINES[deployed.kind][1]
-    baseline = (
-        BaselineWalker(
-            call_sender,
-            lambda axis: deployed.list_single_value_steps(axis, forms),
-            PLAIN_CALL,
-            _make_condition_cache(target),
-            lambda: target.over_http.has_hung,
-        )
-        if with_baseline
-        else None
-    )
-    return Walk(call_sender, deployed.adapt_axes(SHRINKING), attribution_over_grpc.find_requirement, baseline)
-
-
-def _make_condition_cache(target: GrpcTarget) -> Callable[[str, Callable[[], bool]], bool]:
-    """Return a function that evaluates a named condition once and caches the result; HTTP has a separate cache."""
-    return lambda name, ask: target.over_http.probe_once(f"{name} over gRPC", ask)
-
-
-def _make_baseline_walker(target: GrpcTarget, model: Model, kind: str) -> BaselineWalker | None:
-    simplest = target.model(BASELINES[kind][0], model.salt)
-    if simplest is None:
-        return None
-    call_sender = _make_call_sender(target, simplest)
-    return BaselineWalker(
-        call_sender,
-        lambda axis: _build_single_value_steps(kind, axis),
-        PLAIN_CALL,
-        _make_condition_cache(target),
-        lambda: target.over_http.has_hung,
-    )
-
-
-def _make_call_sender(target: GrpcTarget, model: Model) -> CallSender:
-    return CallSender(
-        target,
-        model,
-        find_other_model(target.over_http, model),
-        cache(partial(_find_version, target, model)),
-        BusyWaits(target.over_http.pause),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +129,3 @@ _EARLIER_CALLS: Mapping[str, Callable[[InferRequest], Message]] = {
     "wrong-size": _lengthen_raw_contents,
     "no-contents": _drop_contents,
 }
-
-
-def _find_version(target: GrpcTarget, model: Model) -> str:
-    """Return the default version of a model if the metadata list that version, else an empty string."""
-    if model.version:
-        return model.version
-    reply = target.call("ModelMetadata", name=model.name)
-    message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
-    return find_default_version(target, model, list(message.versions)) if message is not None else ""

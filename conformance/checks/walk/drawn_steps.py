@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conformance.checks.support.covering import Step
 from conformance.checks.support.exploring import explore
 from conformance.checks.walk.axes import KINDS, NEUTRAL, is_excluded, is_invalid
-from conformance.checks.walk.exchanges import JUDGED, make_http_walk
+from conformance.checks.walk.exchanges import HTTP_WALK, make_walk
 from conformance.checks.walk.walk_rows import list_common_fields
 from conformance.checks.walk.walking import salt_steps
 from conformance.roles.model import Model
@@ -52,7 +52,7 @@ def _make_valid_step(kind: str, role: str, values: Step) -> Step:
 
 def _make_drawn_rows() -> Sequence[Row]:
     return [
-        Row(f"{kind}-{role}", (kind, role), role=role, **list_common_fields(JUDGED[kind]))
+        Row(f"{kind}-{role}", (kind, role), role=role, **list_common_fields(HTTP_WALK.judged[kind]))
         for kind, axes in KINDS.items()
         for role in axes["role"]
     ]
@@ -62,5 +62,5 @@ def _make_drawn_rows() -> Sequence[Row]:
 @rows(*_make_drawn_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
     """The server answers any request of any kind correctly, after any earlier requests."""
-    walk = make_http_walk(target, model, kind)
+    walk = make_walk(target, model, kind)
     explore(draw_steps(kind, role), lambda steps: walk.send_steps(salt_steps(steps, model.salt)), shrinks=False)

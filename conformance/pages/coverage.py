@@ -1,0 +1,155 @@
+"""Renders docs/coverage.md: how many rows each claim has over HTTP and gRPC, on roles and on deployed models.
+
+A column without rows is a hole. `Only` in the checks, or `coverage.toml`, gives the reason of each; its header comment
+explains the keys.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+
+from conformance import checks
+from conformance.spec import data_files
+from conformance.spec.check import Check, Only, Row
+from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
+
+FILE = "pages/coverage.toml"
+COLUMNS: Mapping[str, str] = {HTTP: "HTTP", GRPC: "gRPC", "roles": "Roles", "deployed": "Deployed models"}
+NO_MODEL = "the claim concerns no model"
+INTRODUCTION = """\
+# Coverage
+
+Written by `python -m tests.support.pages` from the checks and `conformance/pages/coverage.toml`.
+
+A claim is one sentence about a server, with one body. The table counts the rows of each claim over HTTP and over gRPC,
+and, of all of them, the rows on models of roles and on [deployed models](options.md). A column without rows has
+a reason. A number in brackets is that of rows that the other transport cannot have.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One body with its checks: one for each transport, or one that compares both."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the first check, which is that over HTTP if there is one."""
+        return self.checks[0].id
+
+    @property
+    def cases(self) -> list[tuple[Check, Row]]:
+        """The rows of all checks."""
+        return [(check, row) for check in self.checks for row in check.rows]
+
+    @property
+    def requirement(self) -> str:
+        """The first requirement, which decides over which transports the claim can be asked."""
+        return self.cases[0][0].requirements(self.cases[0][1])[0]
+
+    def count_rows(self) -> Mapping[str, int]:
+        """Return the number of rows in each of `COLUMNS`."""
+        return Counter(
+            column
+            for check, row in self.cases
+            for column, has_row in (
+                *((transport, transport in check.over) for transport in TRANSPORTS),
+                ("roles", check.find_role(row)),
+                ("deployed", check.find_fit(row)),
+            )
+            if has_row
+        )
+
+    def list_single_rows(self, transport: str) -> list[Only]:
+        """Return why rows over a transport have no twin over the other, for each such row."""
+        return [row.only for check, row in self.cases if row.only and check.over == (transport,)]
+
+
+@cache
+def list_claims() -> tuple[Claim, ...]:
+    """Return the claims about servers, in the order of the suite."""
+    found: dict[object, list[Check]] = {}
+    for check in checks.load_every_check(of_clients=False):
+        found.setdefault(check.body, []).append(check)
+    return tuple(Claim(tuple(group)) for group in found.values())
+
+
+@cache
+def load_reasons() -> Mapping[str, Mapping[str, str]]:
+    """Return column -> pattern -> reason, from `coverage.toml`."""
+    found: dict[str, dict[str, str]] = {}
+    for one in data_files.load_toml(FILE)["reasons"]:
+        found.setdefault(one["column"], {}).update(dict.fromkeys(one["of"], one["why"]))
+    return found
+
+
+@dataclass(slots=True)
+class Holes:
+    """The holes of all claims.
+
+    Attributes:
+        reasons: the reasons in order of their first hole.
+        unexplained: the holes without a reason: the claim's id and the column.
+        used: the patterns that gave a reason, with their column.
+    """
+
+    reasons: list[str] = field(default_factory=list)
+    unexplained: list[tuple[str, str]] = field(default_factory=list)
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+    def find_reason(self, claim: Claim, column: str) -> str:
+        """Return why a claim has no rows in a column; empty if no reason is known."""
+        rows = claim.count_rows()
+        if column not in TRANSPORTS and not rows["roles"] and not rows["deployed"]:
+            return NO_MODEL
+        if column in TRANSPORTS and (only := next((one.only for one in claim.checks if one.only), None)):
+            return only.why
+        subject = claim.requirement if column in TRANSPORTS else claim.id
+        for pattern, why in load_reasons()[column].items():
+            if fnmatchcase(subject, pattern):
+                self.used.add((column, pattern))
+                return why
+        return ""
+
+    def format_cell(self, claim: Claim, column: str) -> str:
+        """Return a cell: the number of rows and of those without a twin, or a dash and the number of its reason."""
+        if count := claim.count_rows()[column]:
+            single = claim.list_single_rows(column)
+            numbers = ", ".join(dict.fromkeys(self._number(only.why) for only in single))
+            return f"{count} ({len(single)}: {numbers})" if single else str(count)
+        why = self.find_reason(claim, column)
+        if not why:
+            self.unexplained.append((claim.id, column))
+        return f"none: {self._number(why)}"
+
+    def _number(self, why: str) -> str:
+        if why not in self.reasons:
+            self.reasons.append(why)
+        number = self.reasons.index(why) + 1
+        return f"[{number}](#reason-{number})"
+
+
+def render() -> tuple[str, Holes]:
+    """Return the page, and the holes that it shows."""
+    holes = Holes()
+    lines = [INTRODUCTION, *_render_tables(holes), "## Reasons\n"]
+    lines += [f'{n}. <a id="reason-{n}"></a>{why}' for n, why in enumerate(holes.reasons, 1)]
+    return "\n".join(lines) + "\n", holes
+
+
+def _render_tables(holes: Holes) -> Iterator[str]:
+    area = ""
+    for claim in list_claims():
+        if claim.checks[0].area != area:
+            area = claim.checks[0].area
+            yield f"\n## {area}\n" if area != list_claims()[0].checks[0].area else f"## {area}\n"
+            yield f"| Claim | {' | '.join(COLUMNS.values())} |"
+            yield f"|---|{'---|' * len(COLUMNS)}"
+        names = ", ".join(f"`{check.id}`" for check in claim.checks)
+        yield f"| {names} | {' | '.join(holes.format_cell(claim, column) for column in COLUMNS)} |"
+    yield ""
