@@ -250,7 +250,7 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
     Row("one-class-then-two", (_build_pair_with_other_class_count,), role="identity_int32", needs=CLASSES),
     Row("framed-then-raw", (_build_binary_and_raw_pair,), role="identity_uint8", needs=(*BINARY, *RAW)),
 )
-def another_wish_for_the_same_tensors_is_seen(
+def other_requested_outputs_are_seen(
     target: Peer, model: Model, pair: Callable[[Model], Sequence[JudgedRequest]]
 ) -> None:
     """The server gives the correct answer if only the requested outputs differ from the previous request."""
