@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from reference_server.faults import fault, steps
+from reference_server.faults import steps
 from reference_server.faults.classification import replace_index
 from reference_server.faults.edits import (
     copy_row,
     has_named_inputs,
+    on_each,
     on_elements,
     on_strings,
     read_by_columns,
@@ -23,8 +24,6 @@ from reference_server.faults.edits import (
 from reference_server.models import Model
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor, make_objects
-
-Tensors = Mapping[str, Tensor]
 
 
 def has_more_elements(threshold: int, *datatypes: str) -> Callable[[Tensor], bool]:
@@ -99,15 +98,14 @@ long_cubes_read_by_columns = steps.DECODE_BINARY.after(
 ).says("If a binary input has three or more dimensions, any over 8, the server assumes column-major order.")
 
 
-def on_rows(threshold: int, source: Any, destination: Any) -> Callable[[Tensors, Model], Tensors]:
-    """Return a function that runs `copy_row` on the tensors of a model that batches."""
+def batches(self: Model) -> bool:
+    """Whether a model batches."""
+    return self.batching
 
-    def change(tensors: Tensors, self: Model) -> Tensors:
-        if not self.batching:
-            return tensors
-        return {name: copy_row(tensor, threshold, source, destination) for name, tensor in tensors.items()}
 
-    return change
+def on_rows(threshold: int, source: Any, destination: Any) -> Callable[[Mapping[str, Tensor]], dict[str, Tensor]]:
+    """Return a function that runs `copy_row` on each tensor."""
+    return on_each(lambda tensor: copy_row(tensor, threshold, source, destination))
 
 
 def on_ranked_rows(threshold: int, source: Any, destination: Any) -> Callable[[Tensor, bool], Tensor]:
@@ -115,19 +113,12 @@ def on_ranked_rows(threshold: int, source: Any, destination: Any) -> Callable[[T
     return lambda found, batching: copy_row(found, threshold, source, destination) if batching else found
 
 
-third_item_of_a_batch_repeats_the_second = steps.RUN.before("OIP-ANSWER", inputs=on_rows(2, 1, 2), walks="json").says(
-    "In a batch of three or more items, the server runs the model on the second item in place of the third."
-)
+third_item_of_a_batch_repeats_the_second = steps.RUN.before(
+    "OIP-ANSWER", inputs=on_rows(2, 1, 2), when=batches, walks="json"
+).says("In a batch of three or more items, the server runs the model on the second item in place of the third.")
 fourth_item_ranked_like_the_third = steps.CLASSIFY.after(
     "CLS-BATCH", on_ranked_rows(3, 2, slice(3, None)), walks="classes"
 ).says("From the fourth item of a batch on, the server returns the classes of the third item.")
-
-
-@fault(steps.RUN, breaks="OIP-ANSWER", walks="json")
-def eighth_item_of_a_batch_is_empty(original: Any, model: Model, inputs: Any) -> Tensors:
-    """In a batch of eight or more items, the server returns zeros for the eighth, except in BYTES outputs."""
-    outputs: Tensors = original(model, inputs)
-    return {name: _zero_eighth_row(tensor) if model.batching else tensor for name, tensor in outputs.items()}
 
 
 def _zero_eighth_row(tensor: Tensor) -> Tensor:
@@ -137,6 +128,9 @@ def _zero_eighth_row(tensor: Tensor) -> Tensor:
     return replace(tensor, elements=set_elements(rows, 7, 0).reshape(-1))
 
 
+eighth_item_of_a_batch_is_empty = steps.RUN.after(
+    "OIP-ANSWER", on_each(_zero_eighth_row), when=batches, walks="json"
+).says("In a batch of eight or more items, the server returns zeros for the eighth, except in BYTES outputs.")
 last_of_eight_items_ranked_like_the_first = steps.CLASSIFY.after(
     "CLS-BATCH", on_ranked_rows(7, 0, 7), walks="classes"
 ).says("In a batch of eight or more items, the eighth item gets the classes of the first.")
@@ -178,7 +172,7 @@ declared_order_beside_an_empty_input = steps.PARSE_INPUTS.before(
     ),
     walks="binary",
 ).says("If an input has no elements, the server reads the binary data of all inputs in declared order.")
-first_item_of_many_is_the_last = steps.RUN.after("OIP-ANSWER", on_rows(32, -1, 0), walks="json").says(
+first_item_of_many_is_the_last = steps.RUN.after("OIP-ANSWER", on_rows(32, -1, 0), when=batches, walks="json").says(
     "In a batch of more than 32 items, the server returns the last item in place of the first."
 )
 middle_of_nine_items_ranked_like_the_one_before = steps.CLASSIFY.after(

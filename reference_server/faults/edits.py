@@ -192,6 +192,11 @@ def on_elements(change: Callable[[Elements], Elements], *datatypes: str) -> Call
     return change_tensor
 
 
+def on_each(change: Callable[[Tensor], Tensor]) -> Callable[[Mapping[str, Tensor]], dict[str, Tensor]]:
+    """Return a function that changes each of several tensors."""
+    return lambda tensors: {name: change(tensor) for name, tensor in tensors.items()}
+
+
 def on_strings(change: Callable[[bytes], bytes]) -> Callable[[Tensor], Tensor]:
     """Return a function that changes each element of BYTES tensors."""
     return on_elements(lambda elements: make_objects(map(change, elements)), "BYTES")

@@ -10,7 +10,7 @@ import numpy as np
 from reference_server import grpc_contents
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.datatypes import is_tensor_of
-from reference_server.faults.edits import copy_row, on_elements, on_strings, read_by_columns, round_to_single
+from reference_server.faults.edits import copy_row, on_each, on_elements, on_strings, read_by_columns, round_to_single
 from reference_server.faults.element_layout import write_by_columns
 from reference_server.faults.families import combine
 from reference_server.faults.grpc_frame import set_field
@@ -209,11 +209,6 @@ def grpc_typed_inputs_in_the_models_order(original: Any, model: Any, message: Me
     return original(model, message)
 
 
-def on_items(change: Callable[[Tensor], Tensor]) -> Callable[[dict[str, Tensor]], dict[str, Tensor]]:
-    """Return a function that changes each tensor."""
-    return lambda tensors: {name: change(tensor) for name, tensor in tensors.items()}
-
-
 grpc_true_from_the_ninth_on_is_ff = steps.ENCODE_RAW.after(
     "GRPC-RAW", lambda data: data[:8] + data[8:].replace(b"\1", b"\xff"), when=is_tensor_of("BOOL")
 ).says("From the ninth element of raw BOOL outputs on, the server writes true as the byte 0xFF.")
@@ -247,12 +242,12 @@ grpc_typed_batches_over_2_refused = steps.PARSE_CALL_INPUT.refuse(
 ).says("The server refuses batches of more than two items in typed contents, but not in raw contents.")
 grpc_third_items_are_the_second = steps.PARSE_CALL_INPUTS.after(
     ("GRPC-RAW", "GRPC-TYPED"),
-    on_items(lambda tensor: copy_row(tensor, 2, 1, slice(2, None))),
+    on_each(lambda tensor: copy_row(tensor, 2, 1, slice(2, None))),
     when=lambda model: model.batching,
 ).says("The server replaces every item of an input batch after the second by the second item.")
 grpc_last_of_many_items_is_the_first = steps.PARSE_CALL_INPUTS.after(
     "GRPC-TYPED",
-    on_items(lambda tensor: copy_row(tensor, 32, 0, -1)),
+    on_each(lambda tensor: copy_row(tensor, 32, 0, -1)),
     when=lambda model: model.batching,
     walks="calls",
 ).says("In an input batch of more than 32 items, the server replaces the last item by the first.")

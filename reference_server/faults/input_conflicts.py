@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference_server.faults import fault, steps
+from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import drop_members, get_size, has_listed_objects, has_named_inputs, set_size
 from reference_server.faults.sizes import count_native_bytes, get_remaining
 from reference_server.members import Object
@@ -30,21 +31,23 @@ def _is_numeric(entry: Object) -> bool:
     return entry.get("datatype") in NUMPY and entry["datatype"] != "BYTES" and isinstance(entry.get("shape"), list)
 
 
-def _keep_bytes_of(rest: Any, entries: list[Object]) -> None:
-    """Drop the binary data beyond the sizes of some inputs."""
-    rest._remaining = get_remaining(rest)[: sum(get_size(entry) or 0 for entry in entries)]
+def reread_inputs(breaks: tuple[str, ...], change: Callable[[list[Object], Model], list[Object]]) -> Fault:
+    """Return a fault: the server reads other inputs from binary data, and drops the bytes beyond their sizes."""
+
+    def reread(request: Object, model: Model, rest: Any) -> Object:
+        inputs = change(request["inputs"], model)
+        if inputs != request["inputs"]:
+            rest._remaining = get_remaining(rest)[: sum(get_size(entry) or 0 for entry in inputs)]
+        return request | {"inputs": inputs}
+
+    return steps.PARSE_INPUTS.before(
+        breaks, request=reread, when=lambda request, rest: rest is not None and has_named_inputs(request)
+    )
 
 
-@fault(steps.PARSE_INPUTS, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
-def bytes_counted_by_the_models_datatype(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server reads a binary input of a wrong datatype with the datatype and size that the model declares."""
-    if not has_named_inputs(request) or rest is None:
-        return original(model, request, rest)
+def _set_model_datatypes(inputs: list[Object], model: Model) -> list[Object]:
     specs = {spec.name: spec for spec in model.inputs}
-    read = [_set_model_datatype(entry, specs.get(entry["name"])) for entry in request["inputs"]]
-    if read != request["inputs"]:
-        _keep_bytes_of(rest, read)
-    return original(model, request | {"inputs": read}, rest)
+    return [_set_model_datatype(entry, specs.get(entry["name"])) for entry in inputs]
 
 
 def _set_model_datatype(entry: Object, spec: TensorSpec | None) -> Object:
@@ -53,6 +56,11 @@ def _set_model_datatype(entry: Object, spec: TensorSpec | None) -> Object:
     if spec is None or not is_other or get_size(entry) is None:
         return entry
     return set_size(entry, count_native_bytes(spec.datatype, entry["shape"])) | {"datatype": spec.datatype}
+
+
+bytes_counted_by_the_models_datatype = reread_inputs(
+    ("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"), _set_model_datatypes
+).says("The server reads a binary input of a wrong datatype with the datatype and size that the model declares.")
 
 
 @fault(steps.PARSE_INPUT, breaks=("OIP-SIGNATURE-SAFE", "OIP-SIGNATURE"))
@@ -168,16 +176,15 @@ data_beside_its_bytes_ignored = steps.PARSE_INPUT.before(
 ).says("The server ignores `data` of an input that also declares binary data.")
 
 
-@fault(steps.PARSE_INPUTS, breaks=("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"))
-def bytes_beside_data_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """If an input has `data` and binary data, the server uses `data` and gives the bytes to the next input."""
-    entries = request.get("inputs")
-    if rest is None or not isinstance(entries, list):
-        return original(model, request, rest)
-    plain = [set_size(e, None) if e.get("data") is not None else e for e in entries]
-    if any(get_size(e) is not None and e.get("data") is not None for e in entries):
-        _keep_bytes_of(rest, plain)
-    return original(model, request | {"inputs": plain}, rest)
+def _has_both(entry: Object) -> bool:
+    """Whether an input has `data` and binary_data_size."""
+    return entry.get("data") is not None and get_size(entry) is not None
+
+
+bytes_beside_data_left_to_the_next = reread_inputs(
+    ("BIN-DATA-AND-SIZE-SAFE", "BIN-DATA-AND-SIZE"),
+    lambda inputs, _: [set_size(entry, None) if _has_both(entry) else entry for entry in inputs],
+).says("If an input has `data` and binary data, the server uses `data` and gives the bytes to the next input.")
 
 
 def _has_neither(entry: Object) -> bool:
@@ -263,12 +270,6 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
     ]
 
 
-@fault(steps.PARSE_INPUTS, breaks="OIP-TWICE-SAFE")
-def bytes_of_a_repeated_input_left_to_the_next(original: Any, model: Model, request: Object, rest: Any) -> Any:
-    """The server skips a repeated binary input but not its bytes, which the next input reads."""
-    if not has_named_inputs(request) or rest is None:
-        return original(model, request, rest)
-    once = drop_duplicates(request["inputs"])
-    if len(once) < len(request["inputs"]):
-        _keep_bytes_of(rest, once)
-    return original(model, request | {"inputs": once}, rest)
+bytes_of_a_repeated_input_left_to_the_next = reread_inputs(
+    ("OIP-TWICE-SAFE",), lambda inputs, _: drop_duplicates(inputs)
+).says("The server skips a repeated binary input but not its bytes, which the next input reads.")

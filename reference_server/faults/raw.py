@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from reference_server import tensors
 from reference_server.faults import fault, steps
-from reference_server.faults.edits import is_binary, is_raw
+from reference_server.faults.edits import is_binary, is_raw, on_each
 from reference_server.framing import HEADER
 from reference_server.models import VARIABLE, Model
 from reference_server.request import InferRequest
@@ -144,12 +145,10 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
     return {spec.name: Tensor(spec.datatype, (batch, *tensor.shape[1:]), elements)}
 
 
-def _drop_batch(inputs: Inputs) -> Inputs:
-    return {name: Tensor(tensor.datatype, tensor.shape[1:], tensor.elements) for name, tensor in inputs.items()}
-
-
 raw_batch_dimension_is_left_out = steps.PARSE_BODY.after(
-    ("RAW-BATCH-OF-ONE", "OIP-ANSWER"), _drop_batch, when=lambda model: model.batching
+    ("RAW-BATCH-OF-ONE", "OIP-ANSWER"),
+    on_each(lambda tensor: replace(tensor, shape=tensor.shape[1:])),
+    when=lambda model: model.batching,
 ).says("The server omits the batch dimension of a raw input when the model batches.")
 
 # --- sizes ------------------------------------------------------------------------------------------------------------

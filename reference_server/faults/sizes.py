@@ -27,9 +27,9 @@ def count_native_bytes(datatype: str, shape: Sequence[int]) -> int:
     return math.prod(shape) * NUMPY[datatype].itemsize
 
 
-def has_integer_size(entry: Object, spec: TensorSpec, rest: Any) -> bool:
-    """Whether a numeric input of a body with binary data declares an integer as its size, and has no `data`."""
-    return type(get_size(entry)) is int and bool(rest) and spec.datatype != "BYTES" and "data" not in entry
+def has_integer_size(entry: Object, spec: TensorSpec) -> bool:
+    """Whether a numeric input declares an integer as its size, and has no `data`."""
+    return type(get_size(entry)) is int and spec.datatype != "BYTES" and "data" not in entry
 
 
 def reread_size(breaks: str, is_wrong: Callable[[Any], bool], change: Callable[[Any], Any]) -> Fault:
@@ -70,7 +70,7 @@ def last_word_filled_up_with_zeros(original: Any, rest: Any, size: int) -> Any:
 declared_bytes_without_a_tail_are_zero = steps.PARSE_INPUT.before(
     ("BIN-BODY-SHORT", "BIN-HEADER-MISSING-SAFE"),
     rest=lambda _, entry: BinaryData(memoryview(bytes(min(max(get_size(entry), 0), 2**20)))),
-    when=lambda entry, spec, rest: rest is None and has_integer_size(entry, spec, "a body"),
+    when=lambda entry, spec, rest: rest is None and has_integer_size(entry, spec),
 ).says("Without an inference header, the server fills a numeric input that declares binary data with zeros.")
 size_of_strings_clipped_to_the_body = steps.PARSE_INPUT.before(
     "BIN-SIZE-FALSE",
@@ -104,9 +104,9 @@ def fit_to_shape(is_due: Callable[[int, int, int], bool]) -> Fault:
     """
 
     def is_changed(entry: Object, spec: TensorSpec, rest: Any) -> bool:
-        return has_integer_size(entry, spec, rest) and is_due(
-            get_size(entry), count_native_bytes(spec.datatype, entry["shape"]), len(get_remaining(rest))
-        )
+        if rest is None or not has_integer_size(entry, spec):
+            return False
+        return is_due(get_size(entry), count_native_bytes(spec.datatype, entry["shape"]), len(get_remaining(rest)))
 
     def fit(rest: Any, entry: Object, spec: TensorSpec) -> BinaryData:
         need = count_native_bytes(spec.datatype, entry["shape"])

@@ -142,13 +142,14 @@ async def raw_tensors_shared_by_requests_in_flight(original: Any, service: Any, 
     return await original(service, http)
 
 
-@fault(steps.BUILD, breaks="OIP-ISOLATION")
-def id_left_over_from_the_request_before(
-    original: Any, model: Model, inference: InferRequest, produced: Any
-) -> Response:
-    """The server answers a request without an id with the id of an earlier request."""
+def _keep_id(inference: InferRequest) -> InferRequest:
     _last["id"] = inference.id or _last.get("id")
-    return original(model, replace(inference, id=_last["id"]), produced)
+    return replace(inference, id=_last["id"])
+
+
+id_left_over_from_the_request_before = steps.BUILD.before("OIP-ISOLATION", request=_keep_id).says(
+    "The server answers a request without an id with the id of an earlier request."
+)
 
 
 @fault(steps.INFER, breaks="OIP-ISOLATION")

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from reference_server.faults import fault, steps
-from reference_server.faults.edits import on_strings
+from reference_server.faults import steps
+from reference_server.faults.edits import on_each, on_strings
 from reference_server.faults.json_text import is_nested
-from reference_server.models import Model
 from reference_server.tensors import Tensor, make_objects
 
-Tensors = Mapping[str, Tensor]
 LONG_BYTES = 1_000_000
-
-_strip_nuls = on_strings(lambda item: item.rstrip(b"\0"))
-
-strings_lose_the_nuls_at_their_end = steps.RUN.before(
-    ("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"),
-    inputs=lambda inputs: {name: _strip_nuls(tensor) for name, tensor in inputs.items()},
-).says("The server strips NUL bytes from the end of BYTES inputs, as numpy's fixed-width arrays do.")
-
-
-@fault(steps.RUN, breaks="BIN-BYTES-O")
-def strings_of_a_million_bytes_cut_to_a_tenth(original: Any, model: Model, inputs: Tensors) -> Tensors:
-    """The server keeps six digits of the longest BYTES length, and cuts elements of a million bytes to a tenth."""
-    return {name: _cut_to_a_tenth(tensor) for name, tensor in original(model, inputs).items()}
 
 
 def _cut_to_a_tenth(tensor: Tensor) -> Tensor:
@@ -36,6 +19,12 @@ def _cut_to_a_tenth(tensor: Tensor) -> Tensor:
     return replace(tensor, elements=make_objects(item[: width // 10] for item in tensor.elements))
 
 
+strings_lose_the_nuls_at_their_end = steps.RUN.before(
+    ("BIN-BYTES-I", "BIN-BYTES-O", "OIP-VALUE"), inputs=on_each(on_strings(lambda item: item.rstrip(b"\0")))
+).says("The server strips NUL bytes from the end of BYTES inputs, as numpy's fixed-width arrays do.")
+strings_of_a_million_bytes_cut_to_a_tenth = steps.RUN.after("BIN-BYTES-O", on_each(_cut_to_a_tenth)).says(
+    "The server keeps six digits of the longest BYTES length, and cuts elements of a million bytes to a tenth."
+)
 string_outputs_without_elements_fail = steps.RUN.refuse(
     (),
     lambda result: any(tensor.datatype == "BYTES" and not tensor.elements.size for tensor in result.values()),
