@@ -71,24 +71,6 @@ def test_each_subcommand_of_the_record_has_its_options() -> None:
             assert option.name in parsers[command]._option_string_actions, command
 
 
-@pytest.mark.parametrize(
-    ("arguments", "variable", "ini", "value"),
-    [
-        (["--target-timeout=0"], "6", "5", 0),
-        ([], "6", "5", 6),
-        ([], None, "5", 5),
-        ([], None, "", None),
-    ],
-    ids=["command line", "environment", "ini file", "none"],
-)
-def test_the_command_line_is_read_before_the_environment_and_the_ini_file(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str], variable: str | None, ini: str, value: float | None
-) -> None:
-    if variable is not None:
-        monkeypatch.setenv("OIP_TARGET_TIMEOUT", variable)
-    assert read_value("--target-timeout", parse(arguments), lambda _: ini) == value
-
-
 def test_a_text_that_is_no_number_is_one_line() -> None:
     with pytest.raises(UserError, match=r"^OIP_TARGET_TIMEOUT or oip_target_timeout is not a number: 'soon'$"):
         read_value("--target-timeout", parse([]), lambda _: "soon")
