@@ -48,8 +48,8 @@ def messages(certified: Path) -> list[Message]:
     target = _Heard(settings_of.make_settings(kept.url), kept.calls)
     with Session(target) as session:
         session.discover(report["options"]["extensions"])
-        for check, row in list_profile_rows("certify", transports=target.settings.transports):
-            session.judge(check, row)
+        for case in list_profile_rows("certify", transports=target.settings.transports):
+            session.judge(case)
     return [one for one in target.messages if one.method != GRPC_METHOD and not _is_framed(one)]
 
 

@@ -102,8 +102,8 @@ def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     transports = session.target.settings.transports
     survey = session.survey
     rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
-    chosen = [(check, row) for check, row in rows if not matches_any_pattern(check, row, target.never)]
-    results = sort_results([session.judge(check, row) for check, row in sort_for_run(chosen)], subjects)
+    chosen = [case for case in rows if not matches_any_pattern(case, target.never)]
+    results = sort_results([session.judge(case) for case in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
         results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
     )

@@ -14,7 +14,6 @@ from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report import json_report
-from conformance.spec.check import format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.result import CheckResult
@@ -68,7 +67,7 @@ def judge_recording(recording: ClientRecording, *, strict: bool) -> tuple[Replay
     judge = ClientJudge(adapter, recording.client, peer, strict=strict)
     results = []
     rows = list_profile_rows("certify", subjects=CLIENTS, transports=list_transports(recording))
-    for check, row in sort_for_run(rows):  # answers of earlier rows are compared with those of later ones
-        adapter.start_row(format_key(check.id, row.id))
-        results.append(judge(check, row))
+    for case in sort_for_run(rows):  # answers of earlier rows are compared with those of later ones
+        adapter.start_row(case.key)
+        results.append(judge(case))
     return adapter, sort_results(results, CLIENTS)

@@ -126,8 +126,8 @@ def judge_recording(
     survey = session.discover(report["options"]["extensions"], subjects, given, lenient=is_listed)
     rows = list_profile_rows("certify", subjects=subjects, transports=target.settings.transports)
     # Several rows share a probe, which the recording has with the values of the first of these rows in the run.
-    judged = {(check.id, row.id): session.judge(check, row) for check, row in sort_for_run(rows)}
-    return subjects, survey, [judged[check.id, row.id] for check, row in rows]
+    judged = {case.ids: session.judge(case) for case in sort_for_run(rows)}
+    return subjects, survey, [judged[case.ids] for case in rows]
 
 
 def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:

@@ -127,6 +127,6 @@ def list_checks_by_requirement() -> dict[str, list[str]]:
     """Return requirement -> ids of the checks that judge it, in the order of the suite."""
     answers: dict[str, list[str]] = {}
     for check in load():
-        for requirement in {r: None for row in check.rows for r in check.requirements(row)}:
+        for requirement in {r: None for case in check.cases for r in case.requirements}:
             answers.setdefault(requirement, []).append(check.id)
     return answers

@@ -69,7 +69,7 @@ def _collect_bugs(server: str, suite: str, failed: Sequence[FailedRow], wanted: 
 
 def _find_role(row: FailedRow) -> Role | None:
     found = find_row(row.check, row.row)
-    name = found[0].find_role(found[1]) if found else None
+    name = found.role if found else None
     return roles.load()[name] if name else None
 
 

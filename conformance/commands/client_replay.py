@@ -23,7 +23,7 @@ from conformance.judging.client_failure import describe_violation
 from conformance.judging.client_session import ClientSession
 from conformance.judging.run_options import RunOptions, split_adapter_command
 from conformance.judging.selection import find_row
-from conformance.spec.check import Check, Row, format_label
+from conformance.spec.check import Case, format_label
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
@@ -50,11 +50,11 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
     except AdapterError as error:
         raise UserError(str(error)) from None
     with closing(session):
-        for check, row in rows:
-            yield session.judge(check, row)
+        for case in rows:
+            yield session.judge(case)
 
 
-def _find_row(file: Path) -> tuple[Check, Row]:
+def _find_row(file: Path) -> Case:
     check, row = read_client_evidence(file)
     found = find_row(check, row)
     if found is None or found[0].area not in CLIENT_AREAS:

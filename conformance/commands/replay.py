@@ -18,7 +18,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import find_row
 from conformance.judging.session import Session
 from conformance.roles.placement import Placement
-from conformance.spec.check import Check, Row, format_label
+from conformance.spec.check import Case, format_label
 from conformance.spec.options import add_command_options
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -85,12 +85,12 @@ def _judge_rows(options: argparse.Namespace) -> Iterator[CheckResult]:
         return
     for file in files:
         about = evidence_reader.read(file)
-        check, row = _find_evidence_row(about, file)
+        case = _find_evidence_row(about, file)
         with _build_session(options, about) as session:
-            yield session.judge(check, row)
+            yield session.judge(case)
 
 
-def _find_evidence_row(about: dict[str, Any], file: Path) -> tuple[Check, Row]:
+def _find_evidence_row(about: dict[str, Any], file: Path) -> Case:
     found = find_row(about["check"], about["row"], list(about["survey"]["models"]))
     if found is None:
         raise UserError(f"{file}: this suite has no row {escape_text(format_label(about['check'], about['row']))}")

@@ -15,7 +15,7 @@ from datetime import date
 from typing import Any
 
 from conformance.judging.selection import matches_pattern
-from conformance.spec.check import Check, Row, format_label
+from conformance.spec.check import Case, format_label
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS, Verdict, counts_for_interoperability
@@ -149,9 +149,9 @@ class Baseline:
             return replace(result, outcome=Outcome.KNOWN_FAILURE)
         return result
 
-    def wrap_judge(self, judge: Callable[[Check, Row], CheckResult]) -> Callable[[Check, Row], CheckResult]:
+    def wrap_judge(self, judge: Callable[[Case], CheckResult]) -> Callable[[Case], CheckResult]:
         """Return a judge that applies the baseline to each result of the given judge."""
-        return lambda check, row: self.apply(judge(check, row))
+        return lambda case: self.apply(judge(case))
 
     def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
         """Compare the results of a run with the baseline.

@@ -20,28 +20,25 @@ from conformance.clients import adapter_lines
 from conformance.clients.adapter import AdapterCall
 from conformance.clients.recording.records import RecordedExchange, to_exchange
 from conformance.judging.evidence import build_folder_name, write_body, write_texts
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.ledger import Party
 from conformance.spec.result import Failure
 from conformance.transport.exchange import Reply
 
 
-def write_row(
-    folder: Path, check: Check, row: Row, failure: Failure, reply: Reply | None, calls: Sequence[AdapterCall]
-) -> None:
+def write_row(folder: Path, case: Case, failure: Failure, reply: Reply | None, calls: Sequence[AdapterCall]) -> None:
     """Write the evidence files for one failed row of a client with an adapter.
 
     Args:
         folder: the evidence folder of the run; a subfolder for the row is created in it.
-        check: the check that failed.
-        row: the row on which it failed.
+        case: the row that failed.
         failure: the failure.
         reply: the exchange that shows the failure, or None.
         calls: the calls that the suite made to the adapter in this row.
     """
-    own = folder / build_folder_name(check.id, row.id)
+    own = folder / build_folder_name(*case.ids)
     own.mkdir(parents=True, exist_ok=True)
-    about = {"party": str(Party.CLIENT), "check": check.id, "row": row.id, "requirement": failure.requirement}
+    about = {"party": str(Party.CLIENT), "check": case.check.id, "row": case.row.id, "requirement": failure.requirement}
     texts = {"check.json": json.dumps(about, indent=1)}
     lines, said = [adapter_lines.make_hello(1)], []
     for place, one in enumerate(calls, 2):

@@ -27,7 +27,7 @@ from conformance.judging.row_judge import (
     name_requirement,
     no_verdict,
 )
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, TRANSPORTS
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
@@ -74,18 +74,18 @@ class ClientJudge(RowJudge):
         self._journal = journal
         self._liveness = {transport: Liveness(TIMEOUT) for transport in TRANSPORTS}
 
-    def __call__(self, check: Check, row: Row) -> CheckResult:
+    def __call__(self, case: Case) -> CheckResult:
         """Return the result of a check on one row; a failed row covers only the requirement that it violates."""
-        found = super().__call__(check, row)
+        found = super().__call__(case)
         return replace(found, requirements=[found.failure.requirement]) if found.failure else found
 
-    def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        adapter, transport = LoggingAdapter(self._adapter, self._peer), check.over[0]
+    def _judge(self, case: Case) -> tuple[RowOutcome, int]:
+        adapter, transport = LoggingAdapter(self._adapter, self._peer), case.check.over[0]
         client = Client(adapter, self._peer, transport, self._liveness[transport])
-        found = self._find_missing_transport(transport) or self._run_check(check, row, client, adapter)
+        found = self._find_missing_transport(transport) or self._run_check(case, client, adapter)
         if self._journal is not None:
             for index, asked in enumerate(adapter.calls):
-                self._journal(*calls.build_entries(format_key(check.id, row.id), index, asked))
+                self._journal(*calls.build_entries(case.key, index, asked))
         return found, len(client.requests)
 
     def _find_missing_transport(self, transport: str) -> RowOutcome | None:
@@ -95,23 +95,23 @@ class ClientJudge(RowJudge):
         message = f"{escape_text(self._client.name, 60)} does not speak {transport}"
         return no_verdict(Outcome.NOT_APPLICABLE, ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
 
-    def _run_check(self, check: Check, row: Row, client: Client, adapter: LoggingAdapter) -> RowOutcome:
+    def _run_check(self, case: Case, client: Client, adapter: LoggingAdapter) -> RowOutcome:
         try:
-            return conclude_met(check, row, check.body(client, *row.values))
+            return conclude_met(case, case.check.body(client, *case.row.values))
         except UnmetError as unmet:
-            if adapter.hung is not None and not HANG_REQUIREMENTS & {*check.requirements(row)}:
+            if adapter.hung is not None and not HANG_REQUIREMENTS & {*case.requirements}:
                 return _conclude_adapter_error(adapter.hung)
-            return self._conclude_unmet(check, row, unmet, adapter)
+            return self._conclude_unmet(case, unmet, adapter)
         except AdapterError as error:
             return _conclude_adapter_error(error)
         except Exception as error:
             return conclude_exception(error, MAX_TEXT_CHARS)
 
-    def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError, adapter: LoggingAdapter) -> RowOutcome:
-        requirement = name_requirement(check, row, unmet)
+    def _conclude_unmet(self, case: Case, unmet: UnmetError, adapter: LoggingAdapter) -> RowOutcome:
+        requirement = name_requirement(case, unmet)
         failure = describe_call(unmet, requirement, adapter.calls)
         if self._evidence is not None:
-            client_evidence.write_row(self._evidence, check, row, failure, unmet.reply, adapter.calls)
+            client_evidence.write_row(self._evidence, case, failure, unmet.reply, adapter.calls)
         return conclude_unmet(failure, grade_unmet(requirement, strict=self._strict))
 
 
@@ -165,9 +165,9 @@ class ClientSession:
         there = (HTTP, *((GRPC,) if self._peer.grpc_address else ()))
         return tuple(transport for transport in there if transport in self.client.transports)
 
-    def judge(self, check: Check, row: Row) -> CheckResult:
+    def judge(self, case: Case) -> CheckResult:
         """Return the result of a check on one row."""
-        return self._judge(check, row)
+        return self._judge(case)
 
     def close(self) -> None:
         """Stop the adapter and the peer."""

@@ -10,7 +10,6 @@ from conformance.judging.baseline import Baseline, GateResult
 from conformance.judging.coverage import find_coverage_of_watch
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec import ledger
-from conformance.spec.check import format_key
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import ROBUSTNESS, TRANSPORTS
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome, ReasonKind
@@ -70,7 +69,7 @@ def sort_results(results: Sequence[CheckResult], subjects: Subjects) -> list[Che
 def index_rows(subjects: Subjects) -> dict[RowKey, int]:
     """Return the position of each row in the order of the suite, by check and row id."""
     rows = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=TRANSPORTS)
-    return {(check.id, row.id): index for index, (check, row) in enumerate(rows)}
+    return {case.ids: index for index, case in enumerate(rows)}
 
 
 def find_missing_rows(
@@ -86,10 +85,10 @@ def find_missing_rows(
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
     rows = list_profile_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
-    for check, row in rows:
-        extension = str(ledger.get_requirement(check.requirements(row)[0]).extension)
-        if (check.id, row.id) not in run and extension != ROBUSTNESS:
-            missing.setdefault(extension, []).append(format_key(check.id, row.id))
+    for case in rows:
+        extension = str(ledger.get_requirement(case.requirements[0]).extension)
+        if case.ids not in run and extension != ROBUSTNESS:
+            missing.setdefault(extension, []).append(case.key)
     return missing
 
 

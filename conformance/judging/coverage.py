@@ -12,7 +12,7 @@ from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
 from conformance.roles import roles
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason, UnjudgedRow
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import Party
@@ -54,16 +54,13 @@ def find_coverage(
     subjects = Subjects(tuple(survey.models)) if party is Party.SERVER else CLIENTS
     applies = build_applicability_test(survey, transports)
     others = [
-        (check, row)
-        for check, row in list_profile_rows("certify", subjects=subjects, transports=transports)
-        if (check.id, row.id) not in run
-        and (applies(check, row) if row.model else is_offered(check, row, survey.offered, transports))
-        and not _exceeds_limits(check, row, survey)
+        case
+        for case in list_profile_rows("certify", subjects=subjects, transports=transports)
+        if case.ids not in run
+        and (applies(case) if case.row.model else is_offered(case, survey.offered, transports))
+        and not _exceeds_limits(case, survey)
     ]
-    chosen = {
-        (check.id, row.id)
-        for check, row in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
-    }
+    chosen = {case.ids for case in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)}
     rows = [*_iterate_rows_without_verdict(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
     return _build_coverage(list(_limit_to_applicable_requirements(rows, known)), known, profile)
 
@@ -103,13 +100,13 @@ def _iterate_rows_without_verdict(results: Iterable[CheckResult]) -> Iterator[Un
             yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
 
 
-def _exceeds_limits(check: Check, row: Row, survey: DiscoveryResult) -> bool:
-    role = roles.load().get(check.find_role(row) or "")
+def _exceeds_limits(case: Case, survey: DiscoveryResult) -> bool:
+    role = roles.load().get(case.role or "")
     return role is not None and find_excess_of_role(survey.limits, role) is not None
 
 
 def _iterate_rows_not_run(
-    rows: Iterable[tuple[Check, Row]], filled: Collection[str], chosen: Collection[tuple[str, str]]
+    rows: Iterable[Case], filled: Collection[str], chosen: Collection[tuple[str, str]]
 ) -> Iterator[UnjudgedRow]:
     """Yield the rows that did not run, each with the reason.
 
@@ -118,12 +115,12 @@ def _iterate_rows_not_run(
         filled: the roles for which the target has a model.
         chosen: the ids of the rows that belong to the profile of the run.
     """
-    for check, row in rows:
-        names, role = check.requirements(row), check.find_role(row)
+    for case in rows:
+        names, role = case.requirements, case.role
         if role is not None and role not in filled:
             yield UnjudgedRow(names, GapReason.NO_MODEL, role)
         else:
-            yield UnjudgedRow(names, GapReason.NOT_RUN if (check.id, row.id) in chosen else GapReason.LEFT_OUT)
+            yield UnjudgedRow(names, GapReason.NOT_RUN if case.ids in chosen else GapReason.LEFT_OUT)
 
 
 def _limit_to_applicable_requirements(

@@ -17,7 +17,7 @@ from itertools import takewhile
 
 from conformance.expect.unmet import UnmetError
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_label
+from conformance.spec.check import Case
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import SERVER_ENDS, Target
 from conformance.transport.target_client import make_simple_request
@@ -42,7 +42,7 @@ class CrashTracker:
 
     target: Target
     is_one_of_several: bool = False
-    suspected: tuple[Check, Row] | None = None
+    suspected: Case | None = None
     _is_settled: bool = False
     _was_legal_before: bool = True
 
@@ -71,8 +71,8 @@ class CrashTracker:
         """Return one line that says why the target is unreachable."""
         if not lost.has_died or self.suspected is None:
             return str(lost)
-        check, row = self.suspected
-        return f"{lost}, since {format_label(check.id, row.id)}"
+        case = self.suspected
+        return f"{lost}, since {case.label}"
 
     def find_repeatable_crash(self, name: str, *, is_legal: bool) -> UnmetError | None:
         """Return the violation if a request of the row that got no answer ends the server; None if there is none.
@@ -104,21 +104,21 @@ class CrashTracker:
         different = [one for place, one in enumerate(found) if one.message not in [e.message for e in found[:place]]]
         return different[:MAX_SUSPECTS]
 
-    def record_row(self, check: Check, row: Row, *, has_failed: bool) -> None:
+    def record_row(self, case: Case, *, has_failed: bool) -> None:
         """Record whether a judged row crashed the server, or may have crashed it."""
         if self._is_settled:
             return
         if has_failed and self.target.lost:
-            self.suspected, self._is_settled = self.suspected or (check, row), True
+            self.suspected, self._is_settled = self.suspected or case, True
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
-            self.suspected = (check, row) if is_open else None
-            self._was_legal_before = sends_legal_requests(check, row)
+            self.suspected = case if is_open else None
+            self._was_legal_before = sends_legal_requests(case)
 
 
-def sends_legal_requests(check: Check, row: Row) -> bool:
+def sends_legal_requests(case: Case) -> bool:
     """Return whether a client may send the requests of a row: none of its requirements is about refusals."""
-    concerns = (ledger.get_requirement(name).concern for name in check.requirements(row))
+    concerns = (ledger.get_requirement(name).concern for name in case.requirements)
     return ledger.Concern.REFUSAL not in concerns
 
 

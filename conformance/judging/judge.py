@@ -39,7 +39,7 @@ from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.server_limits import ServerLimits
 from conformance.judging.short_waits import ShortWaits, WaitError
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome, Reason, ReasonKind
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
@@ -114,37 +114,37 @@ class Judge(RowJudge):
         self._short_waits = ShortWaits(target, is_ahead=is_ahead)
         self._busy = BusyRetries(target, is_ahead=is_ahead)
 
-    def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
-        name = format_key(check.id, row.id)
-        return self._busy.judge_until_not_busy(name, lambda scope: self._judge_in_scope(check, row, scope))
+    def _judge(self, case: Case) -> tuple[RowOutcome, int]:
+        name = case.key
+        return self._busy.judge_until_not_busy(name, lambda scope: self._judge_in_scope(case, scope))
 
-    def _judge_in_scope(self, check: Check, row: Row, scope: str) -> tuple[RowOutcome, int]:
-        allows_short_wait = self._short_waits.allows_short_wait(check, row)
+    def _judge_in_scope(self, case: Case, scope: str) -> tuple[RowOutcome, int]:
+        allows_short_wait = self._short_waits.allows_short_wait(case)
         if allows_short_wait and not self._short_waits.find_short_wait():
             with suppress(HungError):
-                return self._judge_with_whole_timeout(check, row, scope, raises_when_hung=True)
+                return self._judge_with_whole_timeout(case, scope, raises_when_hung=True)
         short_wait = self._short_waits.find_short_wait() if allows_short_wait else None
-        if short_wait is not None and (judged := self._judge_once(check, row, scope, short_wait=short_wait)):
+        if short_wait is not None and (judged := self._judge_once(case, scope, short_wait=short_wait)):
             return judged
-        return self._judge_with_whole_timeout(check, row, scope)
+        return self._judge_with_whole_timeout(case, scope)
 
     def _judge_with_whole_timeout(
-        self, check: Check, row: Row, scope: str, *, raises_when_hung: bool = False
+        self, case: Case, scope: str, *, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int]:
         """Return the outcome and the number of exchanges; `raises_when_hung` is an option of `Target.scope`."""
-        judged = self._judge_once(check, row, scope, raises_when_hung=raises_when_hung)
+        judged = self._judge_once(case, scope, raises_when_hung=raises_when_hung)
         assert judged is not None  # noqa: S101 - only a row with short waits is repeated
         return judged
 
     def _judge_once(
-        self, check: Check, row: Row, scope: str, *, short_wait: float | None = None, raises_when_hung: bool = False
+        self, case: Case, scope: str, *, short_wait: float | None = None, raises_when_hung: bool = False
     ) -> tuple[RowOutcome, int] | None:
         """Return the outcome and the number of exchanges; None if the row must be repeated with the whole timeout."""
-        client = self._choose_client_names(check, row)[0]
+        client = self._choose_client_names(case)[0]
         with self.target.scope(scope, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
             try:
-                found = self.models.find_missing_prerequisite(check, row) or self._fail_for_refusal_without_error(
-                    check, row, self._run_check(check, row)
+                found = self.models.find_missing_prerequisite(case) or self._fail_for_refusal_without_error(
+                    case, self._run_check(case)
                 )
             except HungError:
                 self.target.discard_calls()
@@ -153,8 +153,8 @@ class Judge(RowJudge):
                 self.target.discard_calls()
                 return None
             self._short_waits.record_outcome(found)
-            found = self._fail_for_auxiliary_request(check, row, found)
-            self.crashes.record_row(check, row, has_failed=self._has_failed(found))
+            found = self._fail_for_auxiliary_request(case, found)
+            self.crashes.record_row(case, has_failed=self._has_failed(found))
             exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
                 self.target.exchanges if found.outcome is Outcome.PASS else ()
@@ -175,17 +175,17 @@ class Judge(RowJudge):
 
     # --- the check ---
 
-    def _run_check(self, check: Check, row: Row) -> RowOutcome:
+    def _run_check(self, case: Case) -> RowOutcome:
         try:
-            return self._fail_for_crash(check, row, self._run_and_conclude(check, row))
+            return self._fail_for_crash(case, self._run_and_conclude(case))
         except TargetLostError as lost:
-            return self._conclude_lost(check, row, lost)
+            return self._conclude_lost(case, lost)
 
-    def _run_and_conclude(self, check: Check, row: Row) -> RowOutcome:
+    def _run_and_conclude(self, case: Case) -> RowOutcome:
         try:
-            return self._run_body(check, row)
+            return self._run_body(case)
         except (UnmetError, BlockedError, NotApplicableError) as error:
-            return self._conclude_error(check, row, self._busy.raise_if_busy(error))
+            return self._conclude_error(case, self._busy.raise_if_busy(error))
         except NotRecordedError as missing:
             kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
@@ -196,38 +196,38 @@ class Judge(RowJudge):
         except Exception as error:
             return conclude_exception(error)
 
-    def _run_body(self, check: Check, row: Row) -> RowOutcome:
-        if self.target.lost and not check.judges_discovery:
+    def _run_body(self, case: Case) -> RowOutcome:
+        if self.target.lost and not case.check.judges_discovery:
             raise TargetLostError(self.target.lost, has_died=self.target.has_died)
-        model = self.models.build_model(check, row)
+        model = self.models.build_model(case)
         if isinstance(model, DeployedModel) and model.control is not None:
             model.control.begin_row()
-        if dead := self.models.explain_dead_transport(check, row):
+        if dead := self.models.explain_dead_transport(case):
             return no_verdict(Outcome.BLOCKED, ReasonKind.SIMPLER_IS_WRONG, dead)
-        if model and (check.infers or check.is_over_grpc):
-            silence = self.models.explain_unusable_model(check, model)  # before a refusal: see `expect_alive`
-            if silence and check.infers:
+        if model and (case.check.infers or case.check.is_over_grpc):
+            silence = self.models.explain_unusable_model(case.check, model)  # before a refusal: see `expect_alive`
+            if silence and case.check.infers:
                 return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, silence, model.name)
-        peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
-        with self._short_waits.raise_for_waits(check, row):
-            return conclude_met(check, row, check.body(peer, *([model] if model else []), *row.values))
+        peer = GrpcTarget(self.target) if case.check.is_over_grpc else self.target
+        with self._short_waits.raise_for_waits(case):
+            return conclude_met(case, case.check.body(peer, *([model] if model else []), *case.row.values))
 
-    def _conclude_error(self, check: Check, row: Row, error: RowError) -> RowOutcome:
+    def _conclude_error(self, case: Case, error: RowError) -> RowOutcome:
         if isinstance(error, NotApplicableError):
             return conclude_exception(error)
         unmet = error.cause if isinstance(error, BlockedError) else error
-        change = self.models.find_change(check, row, unmet.tensor if unmet else None)
+        change = self.models.find_change(case, unmet.tensor if unmet else None)
         if change is Change.OTHER_VALUES:
-            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{row.model} is not deterministic")
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{case.row.model} is not deterministic")
         if change is Change.OTHER_REQUEST and (mixed := self._attribute_to_isolation(unmet)):
-            return self._conclude_unmet(check, row, mixed)
+            return self._conclude_unmet(case, mixed)
         if isinstance(error, BlockedError):
-            return self._conclude_blocked(check, row, error)
-        if is_wrong_request_answered(check, row, error) and not self._is_plain_request_right(check, row):
+            return self._conclude_blocked(case, error)
+        if is_wrong_request_answered(case, error) and not self._is_plain_request_right(case):
             reason = "the answer to a plain request is wrong as well"
-            return self._conclude_blocked(check, row, BlockedError(reason, error))
-        self._attribute_to_client_name(check, row, error)
-        return self._conclude_unmet(check, row, error)
+            return self._conclude_blocked(case, BlockedError(reason, error))
+        self._attribute_to_client_name(case, error)
+        return self._conclude_unmet(case, error)
 
     def _attribute_to_isolation(self, unmet: UnmetError | None) -> UnmetError | None:
         """Return the violation, if the values of an answer are wrong on a server that mixes requests; else None."""
@@ -241,17 +241,17 @@ class Judge(RowJudge):
         unmet.actual += "; repeated control requests also get outputs of other requests"
         return unmet
 
-    def _conclude_blocked(self, check: Check, row: Row, blocked: BlockedError) -> RowOutcome:
+    def _conclude_blocked(self, case: Case, blocked: BlockedError) -> RowOutcome:
         cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
-        if self._attribute_to_client_name(check, row, cause, is_blocked=True):
-            return self._conclude_unmet(check, row, cause)
+        if self._attribute_to_client_name(case, cause, is_blocked=True):
+            return self._conclude_unmet(case, cause)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
-        return self._find_exemption(check, row, blocked.cause) or conclude_exception(blocked)
+        return self._find_exemption(case, blocked.cause) or conclude_exception(blocked)
 
-    def _is_plain_request_right(self, check: Check, row: Row) -> bool:
+    def _is_plain_request_right(self, case: Case) -> bool:
         """Return whether the server answers a plain request right; True if nothing is known about that."""
-        model = self.models.build_model(check, row)
-        peer = GrpcTarget(self.target) if check.is_over_grpc else self.target
+        model = self.models.build_model(case)
+        peer = GrpcTarget(self.target) if case.check.is_over_grpc else self.target
         if model is None:
             return True
         try:
@@ -262,11 +262,11 @@ class Judge(RowJudge):
 
     # --- the client name that a row sends ---
 
-    def _choose_client_names(self, check: Check, row: Row) -> tuple[ClientName, ClientName]:
+    def _choose_client_names(self, case: Case) -> tuple[ClientName, ClientName]:
         """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
-        return client_names.choose_names(self.seed, format_key(check.id, row.id), self.models.survey.refused_clients)
+        return client_names.choose_names(self.seed, case.key, self.models.survey.refused_clients)
 
-    def _attribute_to_client_name(self, check: Check, row: Row, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
+    def _attribute_to_client_name(self, case: Case, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
         """Attribute an error to the client name if the row passes with another name; return whether it was attributed.
 
         Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
@@ -274,27 +274,27 @@ class Judge(RowJudge):
         pass with the other name, and fail with the row's own name. The order of the names excludes servers that fail
         every second or third request, or at random.
         """
-        is_must = is_blocked or ledger.get_requirement(self._name_requirement(check, row, unmet)).level == "MUST"
+        is_must = is_blocked or ledger.get_requirement(self._name_requirement(case, unmet)).level == "MUST"
         is_open = any(one.status is None for one in self.target.exchanges)
         if self.seed is None or is_open or not is_must:
             return False
-        own, other = self._choose_client_names(check, row)
+        own, other = self._choose_client_names(case)
         for place, is_other in enumerate(_TRIALS_UNDER_OTHER_NAME):
             client = other if is_other else own
-            with self.target.scope(f"{format_key(check.id, row.id)}, again {place}", client=client):
-                if self._repeat_row(check, row) is not is_other:
+            with self.target.scope(f"{case.key}, again {place}", client=client):
+                if self._repeat_row(case) is not is_other:
                     return False
-        is_call = unmet.reply.is_over_grpc if unmet.reply else check.is_over_grpc
+        is_call = unmet.reply.is_over_grpc if unmet.reply else case.check.is_over_grpc
         ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
         unmet.expected = f"the same outcome as with the User-Agent {theirs}: {unmet.expected}"
         unmet.actual = f"with the User-Agent {ours}: {unmet.actual}"
         unmet.requirement = _CLIENT_NAME
         return True
 
-    def _repeat_row(self, check: Check, row: Row) -> bool | None:
+    def _repeat_row(self, case: Case) -> bool | None:
         """Send a row again and return whether it passes; None if the repetition is inconclusive."""
         try:
-            self._run_body(check, row)
+            self._run_body(case)
         except (UnmetError, BlockedError):
             return False
         except Exception:  # the outcome of the first run stands
@@ -303,7 +303,7 @@ class Judge(RowJudge):
 
     # --- broken requests and crashes ---
 
-    def _fail_for_auxiliary_request(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_auxiliary_request(self, case: Case, found: RowOutcome) -> RowOutcome:
         """Return the outcome of a row, or a failure if an auxiliary request during the row got no valid answer.
 
         The suite sends an auxiliary request to test whether the model answers, for example.
@@ -320,52 +320,52 @@ class Judge(RowJudge):
             first.reply,
             requirement=to_grpc_requirement(named) if first.reply.is_over_grpc else named,
         )
-        return self._conclude_unmet(check, row, unmet)
+        return self._conclude_unmet(case, unmet)
 
-    def _fail_for_crash(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_crash(self, case: Case, found: RowOutcome) -> RowOutcome:
         """Return the outcome of a row, or a failure if a request of the row got no answer because it ends the server.
 
         Raises:
             TargetLostError: the server has ended, and does not come back.
         """
-        name, is_legal = format_key(check.id, row.id), sends_legal_requests(check, row)
+        name, is_legal = case.key, sends_legal_requests(case)
         try:
             unmet = self.crashes.find_repeatable_crash(name, is_legal=is_legal)
         except TargetLostError as lost:
             if lost.has_died and self.crashes.suspected is None:
                 raise
             return found
-        return self._conclude_crash(check, row, unmet) if unmet else found
+        return self._conclude_crash(case, unmet) if unmet else found
 
-    def _conclude_crash(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
+    def _conclude_crash(self, case: Case, unmet: UnmetError) -> RowOutcome:
         """Return the outcome of a row that crashed the server; no limit of a server excuses a crash."""
-        requirement = name_requirement(check, row, unmet)
-        return conclude_unmet(self._describe_failure(check, row, unmet, requirement), Outcome.FAIL)
+        requirement = name_requirement(case, unmet)
+        return conclude_unmet(self._describe_failure(case, unmet, requirement), Outcome.FAIL)
 
-    def _fail_for_refusal_without_error(self, check: Check, row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_refusal_without_error(self, case: Case, found: RowOutcome) -> RowOutcome:
         """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
 
         The area `errors` judges the refusals that rows expect, and servers that never send an error object. A limit of
         the server excuses the refusal itself, but not its form.
         """
-        is_judged = any(isinstance(value, Refusal) for value in row.values)
-        if check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
+        is_judged = any(isinstance(value, Refusal) for value in case.row.values)
+        if case.check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
             return found
         unmet = find_refusal_without_error([Reply(one) for one in self.target.exchanges])
         with suppress(TargetLostError, NotRecordedError):
             if unmet is not None and has_error_object(self.target):
-                failed = self._conclude_failure(check, row, unmet, name_requirement(check, row, unmet))
+                failed = self._conclude_failure(case, unmet, name_requirement(case, unmet))
                 return found if failed.outcome is found.outcome else failed
         return found
 
-    def _conclude_lost(self, check: Check, row: Row, lost: TargetLostError) -> RowOutcome:
+    def _conclude_lost(self, case: Case, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(check, row))
+        unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(case))
         if unmet is not None:
-            entry = ledger.get_requirement(unmet.requirement or check.requirements(row)[0])
+            entry = ledger.get_requirement(unmet.requirement or case.requirements[0])
             if entry.level != "MUST":  # a crash always violates a MUST
                 unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
-            return self._conclude_unmet(check, row, unmet)
+            return self._conclude_unmet(case, unmet)
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
 
@@ -375,7 +375,7 @@ class Judge(RowJudge):
 
     # --- unmet requirements ---
 
-    def _find_exemption(self, check: Check, row: Row, unmet: UnmetError | None) -> RowOutcome | None:
+    def _find_exemption(self, case: Case, unmet: UnmetError | None) -> RowOutcome | None:
         """Return the outcome `not_applicable` if the documents allow the failure, else None.
 
         The request may exceed a limit of the target, or raw contents may have a byte order that cannot be compared.
@@ -384,7 +384,7 @@ class Judge(RowJudge):
         self._limits.is_spelling_refused = False
         if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
             return None
-        model, named = self.models.build_model(check, row), unmet.requirement or check.requirements(row)[0]
+        model, named = self.models.build_model(case), unmet.requirement or case.requirements[0]
         if reading := self._raw_interpretation.find_exemption(unmet, named, model):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
         if excess := self._limits.find_declared_excess(unmet.reply, model):
@@ -395,34 +395,34 @@ class Judge(RowJudge):
         try:
             expect_declining_status(unmet.reply)
         except UnmetError as advised:
-            requirement = name_requirement(check, row, advised)
-            failure = self._describe_failure(check, row, advised, requirement)
+            requirement = name_requirement(case, advised)
+            failure = self._describe_failure(case, advised, requirement)
             return conclude_unmet(failure, self._grade_unmet_requirement(requirement))
         return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)
 
-    def _conclude_unmet(self, check: Check, row: Row, unmet: UnmetError) -> RowOutcome:
-        if limit := self._find_exemption(check, row, unmet):
+    def _conclude_unmet(self, case: Case, unmet: UnmetError) -> RowOutcome:
+        if limit := self._find_exemption(case, unmet):
             return limit
-        requirement = self._name_requirement(check, row, unmet)
+        requirement = self._name_requirement(case, unmet)
         unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
-        return self._conclude_failure(check, row, unmet, requirement)
+        return self._conclude_failure(case, unmet, requirement)
 
-    def _conclude_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> RowOutcome:
+    def _conclude_failure(self, case: Case, unmet: UnmetError, requirement: str) -> RowOutcome:
         found = conclude_unmet(
-            self._describe_failure(check, row, unmet, requirement), self._grade_unmet_requirement(requirement)
+            self._describe_failure(case, unmet, requirement), self._grade_unmet_requirement(requirement)
         )
         return replace(found, sent=collect_failed_features(unmet, requirement))
 
-    def _name_requirement(self, check: Check, row: Row, unmet: UnmetError) -> str:
+    def _name_requirement(self, case: Case, unmet: UnmetError) -> str:
         """Return the id of the requirement that the report names as unmet."""
         if self._limits.is_spelling_refused:
             return _SPELLING
-        return self._raw_interpretation.adjust_requirement(name_requirement(check, row, unmet))
+        return self._raw_interpretation.adjust_requirement(name_requirement(case, unmet))
 
     def _grade_unmet_requirement(self, requirement: str) -> Outcome:
         return grade_unmet(requirement, strict=self._strict)
 
-    def _describe_failure(self, check: Check, row: Row, unmet: UnmetError, requirement: str) -> Failure:
+    def _describe_failure(self, case: Case, unmet: UnmetError, requirement: str) -> Failure:
         """Return the description of a failure, and write the evidence of the row if the user requested evidence."""
         settings, reply = self.target.settings, unmet.reply
         if reply is None:
@@ -434,15 +434,15 @@ class Judge(RowJudge):
         if self._evidence is None:
             repeat = build_repeat_command(steps, settings, self._save_body(reply.exchange.message))
             return describe(unmet, requirement, settings, repeat)
-        folder = self._evidence / evidence.build_folder_name(check.id, row.id)
+        folder = self._evidence / evidence.build_folder_name(case.check.id, case.row.id)
         repeat = build_repeat_command(steps, settings, str(folder / "request.bin"))
         if not (repeat or reply.exchange.as_octets):
             repeat = f"sh {shlex.quote(str(folder / 'repro.sh'))}"
         failure = describe(unmet, requirement, settings, repeat)
         placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
         about = {
-            "check": check.id,
-            "row": row.id,
+            "check": case.check.id,
+            "row": case.row.id,
             "url": settings.url,
             **({"grpc": settings.grpc.url} if settings.grpc else {}),
             "placements": placements,
@@ -474,14 +474,14 @@ class RobustnessJudge(Judge):
     def _has_failed(self, found: RowOutcome) -> bool:
         return found.failure is not None
 
-    def _fail_for_auxiliary_request(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_auxiliary_request(self, _case: Case, found: RowOutcome) -> RowOutcome:
         self.target.broken = []
         return found
 
-    def _fail_for_crash(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_crash(self, _case: Case, found: RowOutcome) -> RowOutcome:
         return found
 
-    def _fail_for_refusal_without_error(self, _check: Check, _row: Row, found: RowOutcome) -> RowOutcome:
+    def _fail_for_refusal_without_error(self, _case: Case, found: RowOutcome) -> RowOutcome:
         return found
 
     def _find_crash_violation(self, *_: object, **__: object) -> None:
@@ -490,8 +490,8 @@ class RobustnessJudge(Judge):
     def _find_exemption(self, *_: object) -> None:
         """Return None: a hostile request may be too large for any server, so limits are not considered."""
 
-    def _name_requirement(self, check: Check, row: Row, *_: object) -> str:
-        return check.requirements(row)[0]
+    def _name_requirement(self, case: Case, *_: object) -> str:
+        return case.requirements[0]
 
     def _grade_unmet_requirement(self, *_: object) -> Outcome:
         return Outcome.ADVISORY

@@ -11,13 +11,11 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
 
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import ROBUSTNESS
 
 FILE = Path(__file__).with_suffix(".json")
 MAX_SUBSTITUTES = 2  # rows added for a check if none of its rows in the set applies
-
-Case = tuple[Check, Row]
 
 
 @cache
@@ -26,44 +24,40 @@ def _load_quick_positions() -> dict[tuple[str, str], int]:
     return {(check, row): place for place, (check, row) in enumerate(json.loads(FILE.read_text(encoding="utf-8")))}
 
 
-def find_quick_position(check: Check, row: Row) -> int | None:
+def find_quick_position(case: Case) -> int | None:
     """Return the position of a row in the set of quick rows; None if the row is not in the set."""
-    name = row.id if row.model is None else row.id.removesuffix(f"@{row.model}")
-    return _load_quick_positions().get((check.id, name))
+    name = case.row.id if case.row.model is None else case.row.id.removesuffix(f"@{case.row.model}")
+    return _load_quick_positions().get((case.check.id, name))
 
 
 def sort_for_run(cases: Iterable[Case]) -> list[Case]:
     """Sort rows into the order in which they run; rows outside the set of quick rows keep their order."""
-    return sorted(cases, key=lambda case: build_order_key(*case))
+    return sorted(cases, key=build_order_key)
 
 
-def build_order_key(check: Check, row: Row) -> tuple[bool, bool, int]:
+def build_order_key(case: Case) -> tuple[bool, bool, int]:
     """Return a key that sorts quick rows first, rows that have crashed servers late, and hostile rows last."""
-    place = find_quick_position(check, row)
-    return check.area == ROBUSTNESS, row.dangerous, len(_load_quick_positions()) if place is None else place
+    place = find_quick_position(case)
+    return case.check.area == ROBUSTNESS, case.row.dangerous, len(_load_quick_positions()) if place is None else place
 
 
-def select_quick_rows(cases: Collection[Case], applies: Callable[[Check, Row], bool]) -> list[Case]:
+def select_quick_rows(cases: Collection[Case], applies: Callable[[Case], bool]) -> list[Case]:
     """Return the quick rows, and substitutes for checks without a quick row that applies to the target.
 
     The substitutes are the first rows of such a check that apply. The model roles and each deployed model have
     substitutes of their own, because a check has separate rows for each of them.
     """
-    own = [case for case in cases if find_quick_position(*case) is not None]
-    served = {_build_subject_key(*case) for case in own if applies(*case)}
+    own = [case for case in cases if find_quick_position(case) is not None]
+    served = {_build_subject_key(case) for case in own if applies(case)}
     substitutes: set[tuple[str, str]] = set()
     taken: Counter[tuple[str, str | None]] = Counter()
-    for check, row in cases:
-        subject = _build_subject_key(check, row)
-        if subject not in served and taken[subject] < MAX_SUBSTITUTES and applies(check, row):
+    for case in cases:
+        subject = _build_subject_key(case)
+        if subject not in served and taken[subject] < MAX_SUBSTITUTES and applies(case):
             taken[subject] += 1
-            substitutes.add((check.id, row.id))
-    return [
-        (check, row)
-        for check, row in cases
-        if find_quick_position(check, row) is not None or (check.id, row.id) in substitutes
-    ]
+            substitutes.add(case.ids)
+    return [case for case in cases if find_quick_position(case) is not None or case.ids in substitutes]
 
 
-def _build_subject_key(check: Check, row: Row) -> tuple[str, str | None]:
-    return check.id, row.model
+def _build_subject_key(case: Case) -> tuple[str, str | None]:
+    return case.check.id, case.row.model

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
@@ -36,19 +36,19 @@ class RowOutcome:
 class RowJudge(ABC):
     """Runs one check on one row and returns its result."""
 
-    def __call__(self, check: Check, row: Row) -> CheckResult:
+    def __call__(self, case: Case) -> CheckResult:
         """Return the result of a check on one row. Only exceptions that stop a run (`KeyboardInterrupt`) propagate."""
         started = time.monotonic()
-        found, exchanges = self._judge(check, row)
-        entry = find_requirement(check, row)
+        found, exchanges = self._judge(case)
+        entry = find_requirement(case)
         return CheckResult(
-            id=check.id,
-            row=row.id,
-            claim=check.claim,
+            id=case.check.id,
+            row=case.row.id,
+            claim=case.check.claim,
             area=str(entry.area),
             extension=str(entry.extension),
             outcome=found.outcome,
-            requirements=list(check.requirements(row)),
+            requirements=list(case.requirements),
             message=found.message,
             observation=found.observation,
             duration_s=round(time.monotonic() - started, 6),
@@ -59,28 +59,28 @@ class RowJudge(ABC):
         )
 
     @abstractmethod
-    def _judge(self, check: Check, row: Row) -> tuple[RowOutcome, int]:
+    def _judge(self, case: Case) -> tuple[RowOutcome, int]:
         """Return the outcome of a row and the number of its exchanges."""
 
 
-def find_requirement(check: Check, row: Row) -> ledger.Requirement:
+def find_requirement(case: Case) -> ledger.Requirement:
     """Return the first requirement of a row; the body of the check may report another requirement as unmet."""
-    return ledger.get_requirement(check.requirements(row)[0])
+    return ledger.get_requirement(case.requirements[0])
 
 
-def name_requirement(check: Check, row: Row, unmet: UnmetError) -> str:
+def name_requirement(case: Case, unmet: UnmetError) -> str:
     """Return the id of the requirement that an `UnmetError` names, or else of the first requirement of the row.
 
     If the server answers a request that the documents call wrong, its answer breaks no requirement on legal requests,
     whatever it looks like, but the row's own: the one that such an answer does no harm, if there is one.
     """
-    named, first = _find_named_requirement(check, unmet), check.requirements(row)[0]
-    return find_safe_requirement(first) if is_wrong_request_answered(check, row, unmet) else named or first
+    named, first = _find_named_requirement(case.check, unmet), case.requirements[0]
+    return find_safe_requirement(first) if is_wrong_request_answered(case, unmet) else named or first
 
 
-def is_wrong_request_answered(check: Check, row: Row, unmet: UnmetError) -> bool:
+def is_wrong_request_answered(case: Case, unmet: UnmetError) -> bool:
     """Say whether an error names a requirement on legal requests for the answer to a request that is not legal."""
-    named, own = _find_named_requirement(check, unmet), check.requirements(row)
+    named, own = _find_named_requirement(case.check, unmet), case.requirements
     if named is None or named in own or unmet.reply is None or not unmet.reply.succeeded:
         return False
     row_concern, concern = (ledger.get_requirement(name).concern for name in (own[0], named))
@@ -98,9 +98,9 @@ def find_safe_requirement(requirement: str) -> str:
     return safe if safe in ledger.load() else requirement
 
 
-def conclude_met(check: Check, row: Row, observation: str | None) -> RowOutcome:
+def conclude_met(case: Case, observation: str | None) -> RowOutcome:
     """Return the outcome of a row whose check body returned without an error."""
-    is_observed = find_requirement(check, row).level == ledger.Level.OBSERVE
+    is_observed = find_requirement(case).level == ledger.Level.OBSERVE
     return RowOutcome(Outcome.OBSERVED if is_observed else Outcome.PASS, "", escape_text(observation or ""))
 
 

@@ -14,7 +14,7 @@ from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdi
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case, Check
 from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTNESS
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
@@ -46,29 +46,31 @@ class RowModels:
 
     # --- whether a row applies ---
 
-    def find_missing_prerequisite(self, check: Check, row: Row) -> RowOutcome | None:
+    def find_missing_prerequisite(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if the target lacks an extension, transport or model of a row."""
         offered, transports = self.survey.offered, self._target.settings.transports
-        entry = find_requirement(check, row)
-        broke = check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
-        applies = check.is_over_grpc or broke or entry.is_of_robustness or self.survey.is_dead_over_http
+        entry = find_requirement(case)
+        broke = case.check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
+        applies = case.check.is_over_grpc or broke or entry.is_of_robustness or self.survey.is_dead_over_http
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
-        missing = [name for name in (str(entry.extension), *row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)]
+        missing = [
+            name for name in (str(entry.extension), *case.row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)
+        ]
         if entry.extension not in missing:
-            for transport in check.over:
+            for transport in case.check.over:
                 if transport not in transports:
                     message = f"{ADDRESS_OPTIONS[transport]} is not given"
                     return conclude_not_applicable(ReasonKind.TRANSPORT_NOT_GIVEN, message, transport)
         if missing:
             return conclude_not_applicable(ReasonKind.NOT_OFFERED, f"{missing[0]} is not offered", missing[0])
-        return self._find_missing_model(check, row)
+        return self._find_missing_model(case)
 
-    def _find_missing_model(self, check: Check, row: Row) -> RowOutcome | None:
+    def _find_missing_model(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if the row's model is missing or unsuitable, else None."""
-        if row.model is not None:
-            return self._find_unsuitable_model(check, row)
-        role = check.find_role(row)
+        if case.row.model is not None:
+            return self._find_unsuitable_model(case)
+        role = case.role
         if role is None:
             return None
         if excess := find_excess_of_role(self.survey.limits, load_roles()[role]):
@@ -76,14 +78,14 @@ class RowModels:
             return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, message, excess[0])
         if role not in self.survey.roles:
             return conclude_not_applicable(ReasonKind.NO_MODEL, self.survey.explain_missing_role(role), role)
-        if check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
+        if case.check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
             return None
         message = f"binary_tensor_data is not offered, and the tensors of {role} cannot be sent as JSON"
         return conclude_not_applicable(ReasonKind.NO_JSON_FORM, message, role)
 
-    def _find_unsuitable_model(self, check: Check, row: Row) -> RowOutcome | None:
+    def _find_unsuitable_model(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
-        model, fit = self._find_model(check, row), check.find_fit(row)
+        model, fit = self._find_model(case), case.fit
         if fit is None or model.trouble:
             return None
         lack = fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)
@@ -99,36 +101,36 @@ class RowModels:
 
     # --- the model of a row ---
 
-    def build_model(self, check: Check, row: Row) -> Model | None:
+    def build_model(self, case: Case) -> Model | None:
         """Return the model of a row, with input values of its own; None if the row has no model."""
-        salt = crc32(format_key(check.id, row.id).encode()) % 256
-        if row.model is not None:
-            return replace(self._find_model(check, row), salt=salt)
-        role = check.find_role(row)
+        salt = crc32(case.key.encode()) % 256
+        if case.row.model is not None:
+            return replace(self._find_model(case), salt=salt)
+        role = case.role
         return None if role is None else self._target.model(role, salt)
 
-    def find_change(self, check: Check, row: Row, expected: Tensor | None) -> Change:
+    def find_change(self, case: Case, expected: Tensor | None) -> Change:
         """Return how a deployed model answers the control requests of the row when asked again.
 
         `expected` is the output that an answer lacks, if the row failed for this reason.
         """
-        model = self._find_model(check, row) if row.model is not None else None
+        model = self._find_model(case) if case.row.model is not None else None
         if model is None or model.control is None:
             return Change.NONE
-        with self._target.scope(f"{format_key(check.id, row.id)}, control"):
+        with self._target.scope(f"{case.key}, control"):
             return model.control.find_change(model, expected)
 
-    def explain_dead_transport(self, check: Check, row: Row) -> str:
+    def explain_dead_transport(self, case: Case) -> str:
         """Return why no request of a row can be answered: the server answers none over its transport; else empty.
 
         The rows that judge only whether the endpoints exist run, and fail.
         """
-        requirements = check.requirements(row)
-        if check.judges_discovery or (requirements[0] in ENDPOINTS and "OIP-ANSWER" not in requirements):
+        requirements = case.requirements
+        if case.check.judges_discovery or (requirements[0] in ENDPOINTS and "OIP-ANSWER" not in requirements):
             return ""
-        if HTTP in check.over and self.survey.is_dead_over_http:
+        if HTTP in case.check.over and self.survey.is_dead_over_http:
             return DEAD_OVER_HTTP
-        if not check.is_over_grpc:
+        if not case.check.is_over_grpc:
             return ""
         is_missing = self._target.probe_once("methods over gRPC", lambda: bool(find_missing_service(self._target)))
         return MISSING_SERVICE if is_missing else ""
@@ -143,9 +145,9 @@ class RowModels:
                 return f"{model.name} answers no plain request{over}: {escape_text(refusal.outcome())}"
         return ""
 
-    def _find_model(self, check: Check, row: Row) -> DeployedModel:
+    def _find_model(self, case: Case) -> DeployedModel:
         """Return a deployed model of a row; the cache keeps the answers to its control requests between checks."""
-        found = str(row.model), check.over == (GRPC,)
+        found = str(case.row.model), case.check.over == (GRPC,)
         if found not in self._deployed:
             control = ControlOracle(self._target, is_over_grpc=found[1])
             model = replace(deployed_model.from_dict(self.survey.models[found[0]]), control=control)

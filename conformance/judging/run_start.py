@@ -264,5 +264,5 @@ def start_run(
 def _judge_discovery_rows(session: Session, subjects: Subjects) -> list[CheckResult]:
     """Judge the rows about discovery requests, and return the results of those that fail."""
     rows = list_profile_rows("quick", subjects=subjects, transports=session.target.settings.transports)
-    results = [session.judge(check, row) for check, row in rows if check.judges_discovery]
+    results = [session.judge(case) for case in rows if case.check.judges_discovery]
     return [result for result in results if result.outcome is Outcome.FAIL]

@@ -2,7 +2,7 @@
 
     scheduler = ConcurrentScheduler(session, others)
     scheduler.expect_rows(rows)
-    results = [scheduler.judge(check, row) for check, row in rows]
+    results = [scheduler.judge(case) for case in rows]
 
 The results are the same as those of a sequential run. Several sessions, which share only the discovery result, run rows
 early, a block of rows at a time: the longest first, and the rows that must run alone when all others of the block have
@@ -25,7 +25,7 @@ from threading import Thread
 from conformance.judging.judge import STATE_REQUIREMENTS
 from conformance.judging.session import Session
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport.broken_request import is_retryable
@@ -53,8 +53,7 @@ _Judgement = tuple[CheckResult, list[Call]]
 class _PendingRow:
     """A row that the run has not reached yet; `judgement` is None until another session starts the row."""
 
-    check: Check
-    row: Row
+    case: Case
     judgement: Future[_Judgement] | None = None
 
 
@@ -75,21 +74,21 @@ class ConcurrentScheduler:
     _tasks: SimpleQueue[_PendingRow | None] = field(default_factory=SimpleQueue)
     _threads: list[Thread] = field(default_factory=list)
 
-    def expect_rows(self, rows: Sequence[tuple[Check, Row]]) -> None:
+    def expect_rows(self, rows: Sequence[Case]) -> None:
         """Set the rows that will be judged, in order."""
-        self._pending = deque(_PendingRow(check, row) for check, row in rows)
+        self._pending = deque(map(_PendingRow, rows))
 
-    def judge(self, check: Check, row: Row) -> CheckResult:
+    def judge(self, case: Case) -> CheckResult:
         """Return the result of a check on one row."""
-        pending = self._pop_pending_row(check, row)
-        if pending is None or self.disturbed_row or not self.other_sessions or not is_concurrency_safe(check, row):
+        pending = self._pop_pending_row(case)
+        if pending is None or self.disturbed_row or not self.other_sessions or not is_concurrency_safe(case):
             self._wait_for_other_sessions()
-            return self.main_session.judge(check, row)
+            return self.main_session.judge(case)
         self._queue_rows(pending)
         assert pending.judgement is not None  # noqa: S101 - it was just queued
         result, calls = pending.judgement.result()
         if not _is_unaffected(result, calls):
-            return self._judge_alone(check, row, result)
+            return self._judge_alone(case, result)
         for call in calls:
             self.main_session.target.record(call)
         return result
@@ -112,22 +111,21 @@ class ConcurrentScheduler:
 
     # --- sequential ---
 
-    def _pop_pending_row(self, check: Check, row: Row) -> _PendingRow | None:
+    def _pop_pending_row(self, case: Case) -> _PendingRow | None:
         """Remove and return the pending entry of a row; also remove the entries before it, whose rows were skipped."""
-        wanted = format_key(check.id, row.id)
         while self._pending:
             pending = self._pending.popleft()
-            if format_key(pending.check.id, pending.row.id) == wanted:
+            if pending.case.key == case.key:
                 return pending
         return None
 
-    def _judge_alone(self, check: Check, row: Row, concurrent_result: CheckResult) -> CheckResult:
+    def _judge_alone(self, case: Case, concurrent_result: CheckResult) -> CheckResult:
         """Run a row again alone and return the new result; note whether it differs from the concurrent result."""
         self._wait_for_other_sessions()
-        alone = self.main_session.judge(check, row)
+        alone = self.main_session.judge(case)
         is_short = alone.has_reason(ReasonKind.SHORT_WAIT) or concurrent_result.has_reason(ReasonKind.SHORT_WAIT)
         if alone.outcome is not concurrent_result.outcome and not is_short:
-            self.disturbed_row = format_key(check.id, row.id)
+            self.disturbed_row = case.key
         return alone
 
     def _wait_for_other_sessions(self) -> None:
@@ -147,8 +145,8 @@ class ConcurrentScheduler:
             return
         self._start_threads()
         block = [first, *islice(self._pending, BLOCK_ROWS - 1)]
-        safe = [one for one in block if is_concurrency_safe(one.check, one.row)]
-        for pending in sorted(safe, key=lambda one: -estimate_inferences([(one.check, one.row)])):
+        safe = [one for one in block if is_concurrency_safe(one.case)]
+        for pending in sorted(safe, key=lambda one: -estimate_inferences([one.case])):
             pending.judgement = Future()
             self._tasks.put(pending)
 
@@ -166,32 +164,34 @@ class ConcurrentScheduler:
             calls: list[Call] = []
             session.target.journal = calls.append
             try:
-                pending.judgement.set_result((session.judge(pending.check, pending.row), calls))
+                pending.judgement.set_result((session.judge(pending.case), calls))
             except BaseException as error:  # re-raised in the thread that waits for the row
                 pending.judgement.set_exception(error)
 
 
-def is_concurrency_safe(check: Check, row: Row) -> bool:
+def is_concurrency_safe(case: Case) -> bool:
     """Return whether a row may run concurrently.
 
     Rows about one connection may run concurrently, because each session has its own connections. The following rows
     must run alone: rows about discovery or about state that earlier requests leave, rows with requests from Hypothesis,
     hostile rows, and rows that have crashed servers.
     """
-    requirement = check.requirements(row)[0]
+    requirement = case.requirements[0]
     is_about_state = requirement in STATE_REQUIREMENTS
     is_of_robustness = ledger.get_requirement(requirement.removesuffix("/grpc")).is_of_robustness
-    return not (is_about_state or is_of_robustness or row.dangerous or check.judges_discovery or check.explores)
+    return not (
+        is_about_state or is_of_robustness or case.row.dangerous or case.check.judges_discovery or case.check.explores
+    )
 
 
-def estimate_inferences(rows: Iterable[tuple[Check, Row]]) -> float:
+def estimate_inferences(rows: Iterable[Case]) -> float:
     """Return about how many inferences rows send one after the other."""
     return sum(INFERENCES.get(check.id, USUAL_INFERENCES) for check, _ in rows)
 
 
-def estimate_seconds(rows: Sequence[tuple[Check, Row]], latency: float, connections: int) -> float:
+def estimate_seconds(rows: Sequence[Case], latency: float, connections: int) -> float:
     """Return about how many seconds rows take on a target with this latency."""
-    alone = [(check, row) for check, row in rows if not is_concurrency_safe(check, row)]
+    alone = [case for case in rows if not is_concurrency_safe(case)]
     overlapping = estimate_inferences(rows) - estimate_inferences(alone)
     return latency * (estimate_inferences(alone) + overlapping / connections) + len(rows) * OWN_EXCHANGE_S
 

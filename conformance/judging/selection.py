@@ -10,7 +10,7 @@ from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.applicability import build_applicability_test
 from conformance.judging.quick_rows import find_quick_position, select_quick_rows
-from conformance.spec.check import Check, Row, format_key, list_rows
+from conformance.spec.check import Case, Row, list_rows
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, find_transport
 from conformance.spec.ledger import Party
 
@@ -42,20 +42,20 @@ def list_profile_rows(
     subjects: Subjects = ROLES,
     transports: Sequence[str] = (HTTP,),
     survey: DiscoveryResult | None = None,
-) -> list[tuple[Check, Row]]:
+) -> list[Case]:
     """Return all rows of a profile in the order of the suite; see `select_profile` for the other arguments."""
     found = [case for area in list_areas(subjects, transports) for case in list_area_rows(area, subjects)]
     return select_profile(found, profile, dangerous=dangerous, transports=transports, survey=survey)
 
 
 def select_profile(
-    cases: Sequence[tuple[Check, Row]],
+    cases: Sequence[Case],
     profile: str,
     *,
     dangerous: bool,
     transports: Sequence[str],
     survey: DiscoveryResult | None,
-) -> list[tuple[Check, Row]]:
+) -> list[Case]:
     """Return the rows that are part of a profile.
 
     Args:
@@ -65,10 +65,10 @@ def select_profile(
         transports: the judged transports.
         survey: the discovery result, so that `quick` has rows for each model; None before discovery.
     """
-    found = [(check, row) for check, row in cases if is_in_profile(check, row, profile, dangerous)]
+    found = [case for case in cases if is_in_profile(case, profile, dangerous)]
     if profile != "quick" or survey is None:
         return found
-    others = [(check, row) for check, row in cases if is_in_profile(check, row, "certify", dangerous)]
+    others = [case for case in cases if is_in_profile(case, "certify", dangerous)]
     return select_quick_rows(others, build_applicability_test(survey, transports))
 
 
@@ -81,29 +81,27 @@ def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]
     return (*http, *grpc, *((ROBUSTNESS,) if subjects.robustness else ()))
 
 
-def list_area_rows(area: str, subjects: Subjects) -> list[tuple[Check, Row]]:
+def list_area_rows(area: str, subjects: Subjects) -> list[Case]:
     """Return the rows of an area: first rows for roles or without a model, then the rows for each deployed model."""
     cases = list_rows(checks.list_area_checks(area))
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
-    plain = [
-        (check, row) for check, row in cases if _needs_no_deployed_model(check, row, with_roles=subjects.with_roles)
-    ]
-    fitting = [(check, row) for check, row in cases if check.find_fit(row)]
-    return [*plain, *((check, bind_model(model, row)) for model in subjects.models for check, row in fitting)]
+    plain = [case for case in cases if _needs_no_deployed_model(case, with_roles=subjects.with_roles)]
+    fitting = [case for case in cases if case.fit]
+    return [*plain, *(Case(check, bind_model(model, row)) for model in subjects.models for check, row in fitting)]
 
 
-def _needs_no_deployed_model(check: Check, row: Row, *, with_roles: bool) -> bool:
+def _needs_no_deployed_model(case: Case, *, with_roles: bool) -> bool:
     """Return whether a row needs no deployed model: it uses a role (if roles are judged) or no model."""
-    return with_roles if check.find_role(row) else check.find_fit(row) is None
+    return with_roles if case.role else case.fit is None
 
 
-def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> tuple[Check, Row] | None:
+def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> Case | None:
     """Return a row by the ids of check and row, for the roles and the given deployed models, or None."""
     for area in checks.PACKAGES:
-        for check, row in list_area_rows(area, Subjects(tuple(models))):
-            if (check.id, row.id) == (check_id, row_id):
-                return check, row
+        for case in list_area_rows(area, Subjects(tuple(models))):
+            if case.ids == (check_id, row_id):
+                return case
     return None
 
 
@@ -112,18 +110,18 @@ def bind_model(model: str, row: Row) -> Row:
     return replace(row, id=f"{row.id}@{model}", model=model)
 
 
-def is_in_profile(check: Check, row: Row, profile: str, dangerous: bool) -> bool:
+def is_in_profile(case: Case, profile: str, dangerous: bool) -> bool:
     """Return whether a row is part of a profile, before the target's extensions and models are considered."""
-    if row.dangerous and not dangerous:
+    if case.row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (
-        check.explores or (profile == "quick" and find_quick_position(check, row) is None)
+        case.check.explores or (profile == "quick" and find_quick_position(case) is None)
     )
 
 
-def matches_any_pattern(check: Check, row: Row, patterns: Iterable[str]) -> bool:
+def matches_any_pattern(case: Case, patterns: Iterable[str]) -> bool:
     """Return whether the id of a check, or `id[row]`, matches a pattern with * and ?; brackets are literal."""
-    names = (check.id, format_key(check.id, row.id))
+    names = (case.check.id, case.key)
     return any(matches_pattern(name, pattern) for pattern in patterns for name in names)
 
 

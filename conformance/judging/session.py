@@ -2,7 +2,7 @@
 
     with Session(target) as session:
         session.discover(["raw"])
-        results = [session.judge(check, row) for check, row in list_profile_rows("quick")]
+        results = [session.judge(case) for case in list_profile_rows("quick")]
 
 An earlier discovery result, from the controller of a run or from a report, can be passed instead.
 """
@@ -22,7 +22,7 @@ from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.declared_limits import Limits
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement, add_versions
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case, format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.result import CheckResult
 from conformance.transport import broken_request, client_names
@@ -156,10 +156,10 @@ class Session:
             last = Reply(self.target.last)
             self.target.broken.append(BrokenRequest(DISCOVERY_SCOPE, last, last, str(lost)))
 
-    def judge(self, check: Check, row: Row) -> CheckResult:
-        """Return the result of a check on one row."""
-        is_of_robustness = find_requirement(check, row).is_of_robustness
-        return (self._robustness_judge if is_of_robustness else self._judge)(check, row)
+    def judge(self, case: Case) -> CheckResult:
+        """Return the result of a row."""
+        is_of_robustness = find_requirement(case).is_of_robustness
+        return (self._robustness_judge if is_of_robustness else self._judge)(case)
 
     def find_fatal_row(self) -> str | None:
         """Return the row that crashed the target for good, as the setting `never` names it; None if there is none."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging.row_judge import RowOutcome, find_requirement, name_requirement, no_verdict
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.ledger import Level
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
@@ -67,9 +67,9 @@ class ShortWaits:
         self._silent_controls: set[tuple[object, ...]] = set()
         self._control: tuple[object, ...] | None = None  # the control request that blocks the current row
 
-    def allows_short_wait(self, check: Check, row: Row) -> bool:
+    def allows_short_wait(self, case: Case) -> bool:
         """Return whether a row may wait for less than the timeout."""
-        return not (check.explores or find_requirement(check, row).is_of_robustness)
+        return not (case.check.explores or find_requirement(case).is_of_robustness)
 
     def find_short_wait(self) -> float | None:
         """Return the short wait in seconds that replaces the timeout, or None if rows wait for the whole timeout."""
@@ -96,7 +96,7 @@ class ShortWaits:
             self._unanswered[found.failure.requirement] += 1
 
     @contextmanager
-    def raise_for_waits(self, check: Check, row: Row) -> Iterator[None]:
+    def raise_for_waits(self, case: Case) -> Iterator[None]:
         """Run a check body in this context, which raises an exception if an inconclusive wait may decide the result.
 
         A body that passes does not depend on the unanswered requests: it judges other answers, which are correct.
@@ -105,12 +105,12 @@ class ShortWaits:
             WaitError: a short wait, or the wait for a slow server, ended without a whole answer, and the body does not
                 pass.
         """
-        requirement = check.requirements(row)[0]
+        requirement = case.requirements[0]
         self._control = None
         try:
             yield
         except UnmetError as error:
-            named = name_requirement(check, row, error)
+            named = name_requirement(case, error)
             if error.reply is None or is_wait(error.reply.exchange):
                 self._raise_if_slow(named)
             if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
@@ -122,7 +122,7 @@ class ShortWaits:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
             raise
-        if find_requirement(check, row).level == Level.OBSERVE:
+        if find_requirement(case).level == Level.OBSERVE:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
 

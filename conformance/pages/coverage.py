@@ -14,7 +14,7 @@ from functools import cache
 
 from conformance import checks
 from conformance.spec import data_files
-from conformance.spec.check import Check, Only, Row
+from conformance.spec.check import Case, Check, Only, list_rows
 from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
 
 FILE = "pages/coverage.toml"
@@ -43,24 +43,24 @@ class Claim:
         return self.checks[0].id
 
     @property
-    def cases(self) -> list[tuple[Check, Row]]:
+    def cases(self) -> list[Case]:
         """The rows of all checks."""
-        return [(check, row) for check in self.checks for row in check.rows]
+        return list_rows(self.checks)
 
     @property
     def requirement(self) -> str:
         """The first requirement, which decides over which transports the claim can be asked."""
-        return self.cases[0][0].requirements(self.cases[0][1])[0]
+        return self.cases[0].requirements[0]
 
     def count_rows(self) -> Mapping[str, int]:
         """Return the number of rows in each of `COLUMNS`."""
         return Counter(
             column
-            for check, row in self.cases
+            for case in self.cases
             for column, has_row in (
-                *((transport, transport in check.over) for transport in TRANSPORTS),
-                ("roles", check.find_role(row)),
-                ("deployed", check.find_fit(row)),
+                *((transport, transport in case.check.over) for transport in TRANSPORTS),
+                ("roles", case.role),
+                ("deployed", case.fit),
             )
             if has_row
         )

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from conformance import checks
 from conformance.pages import requirement_facts
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
 from conformance.spec.ledger import CONCERNS, Requirement
 from conformance.spec.text import join_some
@@ -85,24 +85,24 @@ def describe_requirement(entry: Requirement) -> Lines:
 def describe_check(check: Check) -> Lines:
     """Yield the label and text of each fact about a check."""
     yield "Claim", check.claim
-    answers = list(dict.fromkeys(name for row in check.rows for name in check.requirements(row)))
+    answers = list(dict.fromkeys(name for case in check.cases for name in case.requirements))
     is_broad = len(answers) > MAX_SHOWN_NAMES
     yield from (("Answers", name) for name in ([", ".join(answers)] if is_broad else map(_format_requirement, answers)))
     names = [row.id for row in check.rows if row.id]
     yield "Rows", f"{len(check.rows)}: {join_some(names, MAX_SHOWN_NAMES)}" if names else "one"
     yield "Over", " and ".join(check.over)
-    needs = Counter(name for row in check.rows for name in sorted(_find_extensions(check, row)))
+    needs = Counter(name for case in check.cases for name in sorted(_find_extensions(case)))
     if needs:
         rows = len(check.rows)
         yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
-    if roles := dict.fromkeys(role for row in check.rows if (role := check.find_role(row))):
+    if roles := dict.fromkeys(role for case in check.cases if (role := case.role)):
         yield ("Roles" if len(roles) > 1 else "Role"), join_some(list(roles), MAX_SHOWN_NAMES)
     yield "Run", " ".join(["pytest", *_list_options(check), "-k", check.id])
 
 
-def _find_extensions(check: Check, row: Row) -> set[str]:
+def _find_extensions(case: Case) -> set[str]:
     """Return the extensions that a row needs."""
-    return {ledger.get_requirement(check.requirements(row)[0]).extension, *row.needs} & set(EXTENSIONS)
+    return {ledger.get_requirement(case.requirements[0]).extension, *case.row.needs} & set(EXTENSIONS)
 
 
 def _list_options(check: Check) -> Iterator[str]:

@@ -17,6 +17,7 @@ from conformance.judging.session import Session
 from conformance.pages import examples, requirement_facts
 from conformance.pages.message_lines import SHOWN_BYTES, find_group_width, format_bytes, format_json
 from conformance.spec import ledger
+from conformance.spec.check import Case
 from conformance.spec.data_files import load_toml
 from conformance.spec.ledger import Party
 from conformance.transport import settings
@@ -68,7 +69,7 @@ def load() -> Mapping[str, RecordedExchange]:
             found = {}
             for name, clearest in _find_checks_without_case():
                 calls.clear()
-                session.judge(clearest.check, clearest.rows[0])
+                session.judge(Case(clearest.check, clearest.rows[0]))
                 exchanges = [exchange for call in calls for exchange in call.exchanges]
                 found[name] = _build_recorded_exchange(name, clearest, exchanges)
             return found

@@ -8,7 +8,7 @@ from functools import cache
 
 from conformance import checks
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.check import Case, Check, Row, list_rows
 from conformance.spec.extensions import ROBUSTNESS
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
@@ -37,7 +37,7 @@ class RequirementFaults:
 
 def needs_target_model(check: Check) -> bool:
     """Say whether a check runs only on models that the user names with `--target-model`."""
-    return all(check.find_fit(row) and not check.find_role(row) for row in check.rows)
+    return all(case.fit and not case.role for case in check.cases)
 
 
 def describe_row_count(requirement_check: RequirementCheck) -> str:
@@ -65,8 +65,8 @@ def _build_sort_key(requirement_check: RequirementCheck, requirement: str) -> tu
         or needs_target_model(check)
         or any(row.dangerous for row in requirement_check.rows)
     )
-    names = {name for row in check.rows for name in check.requirements(row)}
-    place = min(check.requirements(row).index(requirement) for row in requirement_check.rows)
+    names = {name for case in check.cases for name in case.requirements}
+    place = min(Case(check, row).requirements.index(requirement) for row in requirement_check.rows)
     return is_special, check.area != ledger.get_requirement(requirement).area, place, len(names)
 
 
@@ -80,9 +80,9 @@ def list_checks() -> tuple[Check, ...]:
 def map_checks() -> Mapping[str, Sequence[RequirementCheck]]:
     """Return requirement id -> the checks that cover it, in the order of the suite."""
     found: dict[str, dict[str, tuple[Check, list[Row]]]] = {}
-    for check, row in list_rows(list_checks()):
-        for requirement in check.requirements(row):
-            found.setdefault(requirement, {}).setdefault(check.id, (check, []))[1].append(row)
+    for case in list_rows(list_checks()):
+        for requirement in case.requirements:
+            found.setdefault(requirement, {}).setdefault(case.check.id, (case.check, []))[1].append(case.row)
     return {name: [RequirementCheck(check, tuple(rows)) for check, rows in own.values()] for name, own in found.items()}
 
 

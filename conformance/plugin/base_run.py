@@ -18,7 +18,7 @@ from conformance.judging.run_options import RunOptions
 from conformance.judging.selection import Subjects
 from conformance.plugin.collection import SELECTION_KEY, RunSelection
 from conformance.report.output_files import OutputWriter, claim_folder
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.ledger import Party
 from conformance.spec.result import CheckResult
 from conformance.transport import journal
@@ -149,7 +149,7 @@ class BaseRun(ABC):
 
     # --- for subclasses ---
 
-    def _store_selection(self, judge: Callable[[Check, Row], CheckResult]) -> None:
+    def _store_selection(self, judge: Callable[[Case], CheckResult]) -> None:
         """Store the selection of rows and their judge for `collection`; the judge applies the baseline, if any."""
         options = self.options
         applied = judge if options.baseline is None else options.baseline.wrap_judge(judge)

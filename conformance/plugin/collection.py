@@ -20,7 +20,7 @@ from conformance.judging.quick_rows import build_order_key
 from conformance.judging.selection import Subjects, list_area_rows, list_areas, matches_any_pattern, select_profile
 from conformance.plugin import markers
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case, format_key
 from conformance.spec.result import CheckResult
 
 FOLDER = Path(checks.__file__).parent
@@ -35,7 +35,7 @@ class RunSelection:
     subjects: Subjects
     transports: tuple[str, ...]
     survey: DiscoveryResult
-    judge: Callable[[Check, Row], CheckResult]
+    judge: Callable[[Case], CheckResult]
 
 
 SELECTION_KEY: pytest.StashKey[RunSelection] = pytest.StashKey()
@@ -65,33 +65,32 @@ class Area(pytest.Directory):
     def collect(self) -> Iterable[pytest.Item]:
         """Return an item for each row that belongs to the profile."""
         selected = self.config.stash[SELECTION_KEY]
-        for check, row in select_profile(
+        for case in select_profile(
             list_area_rows(self.area, selected.subjects),
             selected.profile,
             dangerous=selected.dangerous,
             transports=selected.transports,
             survey=selected.survey,
         ):
-            name = format_key(check.name, row.id) if row.id else check.name
+            name = format_key(case.check.name, case.row.id) if case.row.id else case.check.name
             # Passed as text, the id is parsed like the ids in pytest's cache: with the row as a parameter.
-            yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", check=check, row=row)
+            yield CheckItem.from_parent(self, name=name, nodeid=f"{self.area}::{name}", case=case)
 
 
 class CheckItem(pytest.Item):
     """The pytest item of one row."""
 
-    def __init__(self, *, check: Check, row: Row, **arguments: Any) -> None:
+    def __init__(self, *, case: Case, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.check = check
-        self.row = row
+        self.case = case
         self.result: CheckResult | None = None
-        self.extra_keyword_matches.update(markers.list_keywords(check, row))
-        for name in markers.list_markers(check, row):
+        self.extra_keyword_matches.update(markers.list_keywords(case))
+        for name in markers.list_markers(case):
             self.add_marker(markers.make_marker(name))
 
     def runtest(self) -> None:
         """Judge the row and store the result in `result`; a failed row raises no exception."""
-        self.result = self.config.stash[SELECTION_KEY].judge(self.check, self.row)
+        self.result = self.config.stash[SELECTION_KEY].judge(self.case)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
         if self.result.failure:
@@ -100,8 +99,8 @@ class CheckItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the file and line of the check, and the id of the row."""
-        body = self.check.body
-        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, format_key(self.check.id, self.row.id)
+        body = self.case.check.body
+        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, self.case.key
 
 
 def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -120,9 +119,7 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
 
     The most informative rows run first, rows that have crashed servers run late, and hostile rows run last.
     """
-    kept_back = [
-        item for item in items if isinstance(item, CheckItem) and matches_any_pattern(item.check, item.row, never)
-    ]
+    kept_back = [item for item in items if isinstance(item, CheckItem) and matches_any_pattern(item.case, never)]
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
@@ -131,4 +128,4 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
 
 def _build_item_order_key(item: pytest.Item) -> tuple[bool, bool, int]:
     """Return the sort key of an item; the user's own tests run first, in their order."""
-    return build_order_key(item.check, item.row) if isinstance(item, CheckItem) else (False, False, -1)
+    return build_order_key(item.case) if isinstance(item, CheckItem) else (False, False, -1)

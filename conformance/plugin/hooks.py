@@ -161,7 +161,7 @@ class Hooks:
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Start the progress line, and tell the run which rows will be judged."""
         if isinstance(self.run, ServerRun):
-            rows = [(item.check, item.row) for item in session.items if isinstance(item, collection.CheckItem)]
+            rows = [item.case for item in session.items if isinstance(item, collection.CheckItem)]
             self.run.expect_rows(rows)
             printing.print_duration(self.run, rows, self.config.pluginmanager.get_plugin("terminalreporter"))
         self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)

@@ -10,7 +10,7 @@ import pytest
 
 from conformance import checks
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
 from conformance.spec.ledger import Party
 
@@ -40,11 +40,11 @@ def describe_markers() -> Mapping[str, str]:
     }
 
 
-def list_markers(check: Check, row: Row) -> Iterator[str]:
+def list_markers(case: Case) -> Iterator[str]:
     """Yield the markers of a row."""
-    yield from _find_level_and_extension(check.requirements(row))
-    yield f"{AREA}{check.area}"
-    yield from (f"{OVER}{transport}" for transport in check.over)
+    yield from _find_level_and_extension(case.requirements)
+    yield f"{AREA}{case.check.area}"
+    yield from (f"{OVER}{transport}" for transport in case.check.over)
 
 
 @cache
@@ -85,10 +85,10 @@ def register(config: pytest.Config) -> None:
 _WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
 
 
-def list_keywords(check: Check, row: Row) -> Iterator[str]:
+def list_keywords(case: Case) -> Iterator[str]:
     """Yield the keywords of a row for `-k`, in addition to the name of its pytest item."""
-    yield from (_build_exact_keyword(check.area), _build_exact_keyword(check.id))
-    yield from (check.id, check.name, *check.requirements(row))
+    yield from (_build_exact_keyword(case.check.area), _build_exact_keyword(case.check.id))
+    yield from (case.check.id, case.check.name, *case.requirements)
 
 
 def make_keywords_exact(config: pytest.Config, party: Party) -> None:

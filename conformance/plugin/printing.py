@@ -21,7 +21,7 @@ from conformance.plugin.server_run import ServerRun
 from conformance.report import github, terminal
 from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 
@@ -47,7 +47,7 @@ def print_header(run: BaseRun, reporter: Any) -> None:
         reporter.write_line(line)
 
 
-def print_duration(run: ServerRun, rows: Sequence[tuple[Check, Row]], reporter: Any) -> None:
+def print_duration(run: ServerRun, rows: Sequence[Case], reporter: Any) -> None:
     """Print about how long the rows of a run take, if that is long; `certify` reads it from a file descriptor."""
     for line in run.describe_duration(rows) if reporter is not None and not run.conclusion else ():
         reporter.write_line(line)

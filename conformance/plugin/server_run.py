@@ -22,7 +22,7 @@ from conformance.judging.session import Session
 from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.plugin.exploration import choose_seed
 from conformance.report import terminal
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
@@ -228,12 +228,12 @@ class ServerRun(BaseRun):
             is_ahead=True,
         )
 
-    def expect_rows(self, rows: Sequence[tuple[Check, Row]]) -> None:
+    def expect_rows(self, rows: Sequence[Case]) -> None:
         """Set the rows that will be judged, in order."""
         if self._scheduler is not None:
             self._scheduler.expect_rows(rows)
 
-    def describe_duration(self, rows: Sequence[tuple[Check, Row]]) -> Iterator[str]:
+    def describe_duration(self, rows: Sequence[Case]) -> Iterator[str]:
         """Yield about how long the rows take, if that is long; nothing in a process that did not measure the target."""
         latency = self._started_session.target.latency
         if latency is not None and self.options.recording is None:

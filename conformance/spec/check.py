@@ -35,7 +35,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.spec import ledger
 from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP, RAW, TRANSPORTS
@@ -139,21 +139,51 @@ class Check:
         return (inspect.getdoc(self.body) or "").partition("\n")[0]
 
     @property
+    def cases(self) -> list[Case]:
+        """The check with each of its rows, in order."""
+        return [Case(self, row) for row in self.rows]
+
+    @property
     def is_over_grpc(self) -> bool:
         """Whether the check judges gRPC, alone or together with HTTP."""
         return GRPC in self.over
 
-    def requirements(self, row: Row) -> tuple[str, ...]:
-        """Return the ids of the requirements that this row covers; the first is the default of an `UnmetError`."""
-        return row.answers or self.answers
 
-    def find_role(self, row: Row) -> str | None:
-        """Return the model role that this row needs; None if it needs no role or names a deployed model."""
-        return None if row.model else row.role or self.role
+class Case(NamedTuple):
+    """A check with one of its rows: what a run judges."""
 
-    def find_fit(self, row: Row) -> Fit | None:
-        """Return the constraints on deployed models for this row; None if only the role's model can be used."""
-        return row.fit or self.fit
+    check: Check
+    row: Row
+
+    @property
+    def ids(self) -> tuple[str, str]:
+        """The ids of check and row."""
+        return self.check.id, self.row.id
+
+    @property
+    def key(self) -> str:
+        """The name in recordings, pytest and the setting `never`; see `format_key`."""
+        return format_key(*self.ids)
+
+    @property
+    def label(self) -> str:
+        """The name in reports and baselines; see `format_label`."""
+        return format_label(*self.ids)
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The ids of the requirements that the row covers; the first is the default of an `UnmetError`."""
+        return self.row.answers or self.check.answers
+
+    @property
+    def role(self) -> str | None:
+        """The model role that the row needs; None if it needs no role or names a deployed model."""
+        return None if self.row.model else self.row.role or self.check.role
+
+    @property
+    def fit(self) -> Fit | None:
+        """The constraints on deployed models for the row; None if only the role's model can be used."""
+        return self.row.fit or self.check.fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +279,7 @@ def _list_calls(made: Check, row: Row) -> Iterator[Row]:
     call = replace(row, answers=_list_grpc_requirements(row.answers), needs=needs)
     parameters = inspect.signature(made.body).parameters
     arguments = [name for name in parameters if name not in ("target", "model")]
-    if "send" not in arguments or made.find_role(row) is None:
+    if "send" not in arguments or Case(made, row).role is None:
         yield call
         return
     values = [*row.values, *[parameters[name].default for name in arguments[len(row.values) :]]]
@@ -283,9 +313,9 @@ def _build_row(case: Row | tuple[Any, ...] | str) -> Row:
     return Row(str(case[0]), tuple(case[1:]))
 
 
-def list_rows(checks: Iterable[Check]) -> list[tuple[Check, Row]]:
-    """Return every pair of a check and one of its rows, in order."""
-    return [(item, row) for item in checks for row in item.rows]
+def list_rows(checks: Iterable[Check]) -> list[Case]:
+    """Return the cases of checks, in order."""
+    return [case for item in checks for case in item.cases]
 
 
 # --- names of rows ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import conformance
 from conformance.api import judging
 from conformance.judging import selection
 from conformance.report import formats
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from reference_server import app as reference_app
 from reference_server import faults, models
 from reference_server.app import Application
@@ -69,7 +69,7 @@ def test_of_the_bundled_app_with_few_models_nothing_fails() -> None:
 
 
 def test_what_an_app_withstands_is_said_beside_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    def few(_: str, **named: Any) -> list[tuple[Check, Row]]:
+    def few(_: str, **named: Any) -> list[Case]:
         return [case for case in selection.list_profile_rows("certify", **named) if case[0].id == ODD_NAMES]
 
     monkeypatch.setattr(judging, "list_profile_rows", few)  # the others wait for what does not come

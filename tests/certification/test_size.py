@@ -32,10 +32,10 @@ def whole_report() -> dict[str, Any]:
     seconds = Random(7)
     results = [
         CheckResult(
-            check.id, row.id, check.claim, check.area, PROTOCOL, Outcome.PASS, [*check.requirements(row)],
+            case.check.id, case.row.id, case.check.claim, case.check.area, PROTOCOL, Outcome.PASS, [*case.requirements],
             duration_s=round(seconds.random() / 100, 6), exchanges=4,
         )
-        for check, row in list_profile_rows("certify", transports=TRANSPORTS)
+        for case in list_profile_rows("certify", transports=TRANSPORTS)
     ]  # fmt: skip
     facts = {"options": CONFORMANT["options"], "started": CONFORMANT["started"], "finished": CONFORMANT["finished"]}
     verdict = Verdict("conformant", interoperable=True)

@@ -17,7 +17,7 @@ from conformance.judging.selection import list_profile_rows
 from conformance.roles import roles
 from conformance.roles.generated_tensors import load_tensors
 from conformance.roles.model import Model
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.support.sightings import Server, Sighting, run_server, see
@@ -52,7 +52,7 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def generated_rows(check: str) -> list[tuple[Check, Row]]:
+def generated_rows(check: str) -> list[Case]:
     return [case for case in list_profile_rows("certify", transports=TRANSPORTS) if case[0].id == check]
 
 

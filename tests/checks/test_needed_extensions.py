@@ -55,9 +55,9 @@ def test_no_row_uses_an_extension_that_is_not_offered(offered: str, model: str |
     with unusual_models.serve() as url, Session(target := TappedTarget(Settings(url))) as session:
         session.discover([offered], subjects)
         used, outcomes = {}, set()
-        for check, row in rows:
+        for case in rows:
             target.sent.clear()
-            result = session.judge(check, row)
+            result = session.judge(case)
             outcomes.add(result.outcome)
             unoffered = set().union(*map(find_extensions, target.sent)) - set(session.survey.offered)
             if unoffered and result.outcome is not Outcome.NOT_APPLICABLE:

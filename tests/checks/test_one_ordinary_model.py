@@ -59,9 +59,9 @@ def test_one_model_lets_nearly_every_must_be_judged() -> None:
         found = met(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,)))
     asked = {
         name
-        for check, row in list_profile_rows("certify")
-        if check.area in AREAS
-        for name in check.requirements(row)
+        for case in list_profile_rows("certify")
+        if case.check.area in AREAS
+        for name in case.requirements
         if get_requirement(name).level == "MUST" and str(get_requirement(name).area) in AREAS
     }
     # The rest needs inputs that nobody sends to a model of which nothing is known, answers of megabytes, or outputs of

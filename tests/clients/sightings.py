@@ -24,7 +24,7 @@ from conformance.clients.peer.scenario import Scenario
 from conformance.clients.rules.judging import judge_request
 from conformance.judging.client_session import ClientJudge
 from conformance.judging.selection import CLIENTS, list_profile_rows
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
@@ -32,8 +32,6 @@ from tests.support.sightings import MET, UnmetRow
 
 # Seconds that the client has for itself beside those of its inferences.
 MARGIN = 1.0
-
-Case = tuple[Check, Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +177,14 @@ class SharedPeer:
         client, count = ClientInProcess(), 0
         judge = ClientJudge(client, client.introduction, self.peer)
         with apply(*([altered] if altered else []), taken=lambda: taken.append(1)):
-            for check, row in rows:
+            for case in rows:
                 count += 1
-                result = judge(check, row)
+                result = judge(case)
                 judged(result)
                 watched |= self.peer.watched()
                 if result.outcome not in MET:
-                    named = result.failure.requirement if result.failure else check.requirements(row)[0]
-                    misses.append(UnmetRow(check.id, row.id, str(result.outcome), named, result.message))
+                    named = result.failure.requirement if result.failure else case.requirements[0]
+                    misses.append(UnmetRow(case.check.id, case.row.id, str(result.outcome), named, result.message))
                 if until and until({miss.requirement for miss in misses if miss.outcome in ("fail", "advisory")}):
                     break
             client.close()
@@ -226,9 +224,9 @@ def sample_rows(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
     seen = read_seen_by().get(fault.name, [])
     known = [[check, row] for check, row in seen if not check.endswith("reads-every-combination")] or seen
     return [
-        (check, row)
-        for check, row in rows
-        if [check.id, row.id] in known or _chance(fault, check.id, row.id) % ONE_IN == 0
+        case
+        for case in rows
+        if [case.check.id, case.row.id] in known or _chance(fault, case.check.id, case.row.id) % ONE_IN == 0
     ]
 
 
@@ -241,13 +239,13 @@ def select_apt(variation: Alteration, rows: Sequence[Case], part: int = 0) -> li
     modules = {step.partition(".")[0] for step in variation.steps}
     side = next((side for side, of in SIDES.items() if modules <= of), "CLIENT-")
     return [
-        (check, row)
-        for check, row in rows
-        if _chance(variation, check.id, row.id) % (MANY if check.requirements(row)[0].startswith(side) else ONE_IN)
+        case
+        for case in rows
+        if _chance(variation, case.check.id, case.row.id) % (MANY if case.requirements[0].startswith(side) else ONE_IN)
         == part
     ]
 
 
 def select_answering(rows: Sequence[Case], requirements: Collection[str]) -> list[Case]:
     """Return all rows that answer for any of these requirements."""
-    return [(check, row) for check, row in rows if set(check.requirements(row)) & set(requirements)]
+    return [case for case in rows if set(case.requirements) & set(requirements)]

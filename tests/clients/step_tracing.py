@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from conformance.wire.datatypes import DATATYPES
 from tests.clients.alterations import Alteration, apply
-from tests.clients.sightings import Case, SharedPeer
+from tests.clients.sightings import SharedPeer
 
 # What happens to a connection shows in the exchanges after it, in other rows.
 LASTING = ("connection.", "http_client.", "grpc_client.")
@@ -55,7 +56,7 @@ def select_relevant(altered: Alteration, rows: Sequence[Case], steps: Steps) -> 
     """Return the rows that take an altered step; all if the alteration is one of connections."""
     if any(step.startswith(LASTING) for step in altered.steps):
         return rows
-    return [(check, row) for check, row in rows if _is_taken(altered, steps[check.id, row.id])]
+    return [case for case in rows if _is_taken(altered, steps[case.ids])]
 
 
 def _is_taken(altered: Alteration, steps: Collection[Step]) -> bool:

@@ -47,7 +47,7 @@ def test_rows_judge_the_program(peer: Peer, transport: str, options: tuple[str, 
     wanted = WANTED[transport]
     (case,) = [one for one in collect_rows((transport,)) if (one[0].id, one[1].id) == wanted]
     with closing(AdapterProcess((*PROGRAM, *options))) as adapter:
-        result = ClientJudge(adapter, adapter.introduction, peer)(*case)
+        result = ClientJudge(adapter, adapter.introduction, peer)(case)
     assert result.outcome is outcome
     if outcome is Outcome.FAIL:
         assert result.failure
@@ -135,5 +135,5 @@ def test_a_real_client_is_judged(peer: Peer, name: str) -> None:
         assert (opened.introduction.name, opened.introduction.transports) == (name, (transport,))
         judge = ClientJudge(opened, opened.introduction, peer)
         cases = {(one[0].id, one[1].id): one for one in collect_rows((transport,))}
-        found = {row: judge(*cases[row]).outcome for row in ROWS[transport]}
+        found = {row: judge(cases[row]).outcome for row in ROWS[transport]}
     assert found == ROWS[transport]

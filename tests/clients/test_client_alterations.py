@@ -102,7 +102,7 @@ def test_a_client_that_sends_no_json_is_not_blamed_for_what_comes_after_an_answe
         is_binary = any(tensor.is_binary for tensor in one.inputs)
         return original(client, one, timeout) if is_binary else {"error": {"message": "no JSON alone"}}
 
-    rows = [(check, row) for check, row in collect_rows(("http",)) if check.id == "client.goes-on-after-errors"]
+    rows = [case for case in collect_rows(("http",)) if case.check.id == "client.goes-on-after-errors"]
     sighting = stage.see(Alteration("no-json", ("lines.result",), (), send_no_json), rows)
     assert {miss.outcome for miss in sighting.misses} == {"blocked"}
     assert len(sighting.misses) < len(rows)

@@ -21,12 +21,13 @@ from conformance.checks.client.walk_axes import (
 )
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.expect.unmet import UnmetError
+from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC
 from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 from tests.clients import alterations
-from tests.clients.sightings import Case, SharedPeer, collect_rows
+from tests.clients.sightings import SharedPeer, collect_rows
 from tests.support.tables import on_each, own_name
 
 COMBINED = {name: one for name, one in alterations.load("faults").items() if one.subject == "combined"}
@@ -41,7 +42,7 @@ def stage() -> Iterator[SharedPeer]:
 
 
 def list_walk_rows(transports: tuple[str, ...]) -> list[Case]:
-    return [(check, row) for check, row in collect_rows(transports) if check.id in CHECKS]
+    return [case for case in collect_rows(transports) if case.check.id in CHECKS]
 
 
 def list_some_walk_rows(variation: alterations.Alteration) -> list[Case]:

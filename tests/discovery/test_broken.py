@@ -90,7 +90,7 @@ def in_trouble(kind: str, trouble: Trouble, times: int = 1, after: int = 0) -> H
 def judged(handler: Handler, names: Sequence[str] = (SURVEY,), wanted: Sequence[str] = ()) -> list[CheckResult]:
     with serve(handler) as url, Session(Target(Settings(url, timeout=2))) as session:
         session.discover(wanted)
-        return [session.judge(check, row) for check, row in list_profile_rows("quick") if check.id in names]
+        return [session.judge(case) for case in list_profile_rows("quick") if case.check.id in names]
 
 
 def judge_once(handler: Handler) -> tuple[Outcome, str]:
@@ -143,7 +143,7 @@ def test_a_server_with_extensions_is_advised_to_refuse_others_as_the_clients_fau
     with serve(in_trouble("raw", fails(status), 99)) as url, Session(Target(Settings(url))) as session:
         found.broken = session.discover().broken
     with Session(Target(Settings("http://127.0.0.1:9")), found) as judge:
-        (result,) = [judge.judge(check, row) for check, row in list_profile_rows("quick") if check.id == SURVEY]
+        (result,) = [judge.judge(case) for case in list_profile_rows("quick") if case.check.id == SURVEY]
     assert result.outcome is outcome
     failure = result.failure
     assert failure is None or (failure.requirement, failure.expected) == (
@@ -182,7 +182,7 @@ def test_what_broke_travels_to_workers() -> None:
         found = session.discover()
     plain: dict[str, Any] = found.to_dict()
     with Session(Target(Settings("http://127.0.0.1:9")), DiscoveryResult(**plain)) as worker:
-        (result,) = [worker.judge(check, row) for check, row in list_profile_rows("quick") if check.id == SURVEY]
+        (result,) = [worker.judge(case) for case in list_profile_rows("quick") if case.check.id == SURVEY]
     assert result.failure is not None
     assert result.failure.requirement == "OIP-ERROR"
     assert "POST /v2/models/identity_int32/infer, 12 bytes, raw binary request" in result.failure.sent
@@ -191,9 +191,9 @@ def test_what_broke_travels_to_workers() -> None:
 
 def test_what_breaks_beside_a_row_fails_that_row() -> None:
     names = {
-        check.id
-        for check, row in list_profile_rows("quick")
-        if check.area == "json" and check.infers and check.find_role(row) == "identity_int32"
+        case.check.id
+        for case in list_profile_rows("quick")
+        if case.check.area == "json" and case.check.infers and case.role == "identity_int32"
     }
     honest = judged(in_trouble("nothing", closes), sorted(names), ["binary_tensor_data"])
     in_discovery = 1

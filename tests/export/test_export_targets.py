@@ -22,7 +22,7 @@ from recipes import RECIPES
 from conformance import checks
 from conformance.export.server_formats import FORMATS
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.check import Case, list_rows
 from tests.support import grpc_serving
 from tests.support.tables import on_each
 
@@ -92,10 +92,10 @@ def test_a_recipe_names_no_place_that_is_not_there(name: str, tmp_path: Path) ->
 def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: KnownFailure) -> None:
     deployed = RECIPES[name].models
     pattern, _, model = known.rows.partition("@") if deployed else (known.rows, "", "*")
-    rows = [(check, row) for check, row in ROWS if check.id == known.check and fnmatchcase(row.id, pattern)]
+    rows = [case for case in ROWS if case.check.id == known.check and fnmatchcase(case.row.id, pattern)]
     assert model in {"", "*", *deployed}
     # Of deployed models, a row names its model unless it is about the server.
-    assert [row for check, row in rows if not deployed or bool(model) == (check.find_fit(row) is not None)], (
+    assert [case.row for case in rows if not deployed or bool(model) == (case.fit is not None)], (
         f"{name}: no such check, or no such row"
     )
     assert {known.requirement, known.instead or known.requirement} <= ledger.load().keys()
@@ -105,16 +105,16 @@ def test_an_entry_fits_rows_of_the_suite_and_gives_a_reason(name: str, known: Kn
 @pytest.mark.parametrize("name", RECIPES)
 def test_no_row_is_known_twice(name: str) -> None:
     entries = [known for each, known in ENTRIES if each == name]
-    assert [label(check, row) for check, row in ROWS if len(fitting(entries, check, row)) > 1] == []
+    assert [label(case) for case in ROWS if len(fitting(entries, case)) > 1] == []
 
 
-def fitting(entries: list[KnownFailure], check: Check, row: Row) -> list[KnownFailure]:
-    plain = {"check": check.id, "row": row.id}
+def fitting(entries: list[KnownFailure], case: Case) -> list[KnownFailure]:
+    plain = {"check": case.check.id, "row": case.row.id}
     return [known for known in entries if known.fits(plain)]
 
 
-def label(check: Check, row: Row) -> str:
-    return f"{check.id} [{row.id}]"
+def label(case: Case) -> str:
+    return f"{case.check.id} [{case.row.id}]"
 
 
 # --- comparing -------------------------------------------------------------------------------------------------------

@@ -22,9 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_what_is_known_names_clients_rows_and_requirements() -> None:
     names = clients.read_clients()
-    rows = [
-        (check.id, row.id) for check, row in list_profile_rows("certify", subjects=CLIENTS, transports=("http", "grpc"))
-    ]
+    rows = [case.ids for case in list_profile_rows("certify", subjects=CLIENTS, transports=("http", "grpc"))]
     for known in clients.read_known():
         assert known.reason
         assert set(known.clients) <= names.keys(), known

@@ -52,8 +52,8 @@ def test_a_requirement_has_a_fault(name: str) -> None:
 def checks_with_a_level() -> list[str]:
     """Return the checks of MUSTs and SHOULDs whose requests are the same each time."""
     levels = {
-        check.id: {ledger.get_requirement(name).level for name in check.requirements(row)}
-        for check, row in list_profile_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
+        case.check.id: {ledger.get_requirement(name).level for name in case.requirements}
+        for case in list_profile_rows("certify", dangerous=True, subjects=EVERYTHING, transports=TRANSPORTS)
     }
     return [name for name, found in levels.items() if found & {"MUST", "SHOULD"}]
 

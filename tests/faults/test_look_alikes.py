@@ -50,10 +50,10 @@ def judge(server: Server, rows: Rows, variation: Fault | None) -> Iterator[tuple
         server.replace()
         address = stack.enter_context(serve_grpc(server)) if any(check.is_over_grpc for check, _ in rows) else None
         session = stack.enter_context(open_session(server.url, address))
-        for check, row in rows:
+        for case in rows:
             answers: list[Any] = []
             session.target.journal = lambda call, found=answers: found.extend(map(read_answer, call.exchanges))
-            yield session.judge(check, row).outcome, answers
+            yield session.judge(case).outcome, answers
     server.replace()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.judging.quick_rows import FILE
 from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients.sightings import SEEN_BY as SEEN_BY_OF_CLIENTS
@@ -25,7 +25,7 @@ def list_quick_rows() -> list[Key]:
     return [(check, row) for check, row in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
-def list_cases(subjects: Subjects, *, dangerous: bool = False) -> list[tuple[Check, Row]]:
+def list_cases(subjects: Subjects, *, dangerous: bool = False) -> list[Case]:
     return list_profile_rows("certify", dangerous=dangerous, subjects=subjects, transports=TRANSPORTS)
 
 
@@ -62,9 +62,9 @@ def test_each_unmet_requirement_of_a_real_server_is_seen() -> None:
 @pytest.mark.parametrize("subjects", [EVERYTHING, CLIENTS], ids=["servers", "clients"])
 def test_each_check_and_requirement_has_a_row(subjects: Subjects) -> None:
     wanted: dict[str, Collection[Key]] = {}
-    for check, row in list_cases(subjects):
-        for name in (check.id, *check.requirements(row)):
-            wanted[name] = [*wanted.get(name, ()), (check.id, row.id)]
+    for case in list_cases(subjects):
+        for name in (case.check.id, *case.requirements):
+            wanted[name] = [*wanted.get(name, ()), case.ids]
     assert find_uncovered(wanted) == [], HINT
 
 

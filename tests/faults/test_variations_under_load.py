@@ -69,11 +69,11 @@ def test_a_slow_honest_server_fails_nothing(
         areas = dict.fromkeys(check.area for check, _ in every)
         by_area = {area: [case for case in every if case[0].area == area] for area in areas}
         few = [case for found in by_area.values() for case in found[:: max(1, len(found) // ROWS_OF_AREA)]]
-        rows = [*few, *((c, r) for c, r in every if f"{c.id}[{r.id}".startswith(IN_FLIGHT))]
+        rows = [*few, *(case for case in every if case.key.startswith(IN_FLIGHT))]
         others = [Session(Target(settings), survey, is_one_of_several=True, is_ahead=True) for _ in range(connections)]
         scheduler = ConcurrentScheduler(session, others if connections > 1 else [])
         scheduler.expect_rows(rows)
-        results = [scheduler.judge(check, row) for check, row in rows]
+        results = [scheduler.judge(case) for case in rows]
         scheduler.close()
     bad = [(one.outcome, one.label, one.message) for one in results if one.outcome not in {*GOOD, Outcome.ADVISORY}]
     assert bad == []

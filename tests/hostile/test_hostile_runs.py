@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import list_profile_rows
 from conformance.judging.session import Session
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
@@ -40,7 +40,7 @@ from tests.support.tables import on_each, own_name
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
 OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
 ALIVE = "OIP-ALIVE"
-ROWS = {f"{check.id}[{row.id}]": (check, row) for check, row in list_profile_rows("certify")}
+ROWS = {f"{case.check.id}[{case.row.id}]": case for case in list_profile_rows("certify")}
 ANSWERED = "ordering.request-follows-its-json[INT64-BOOL-FP32-BYTES]"
 REFUSED = "sizes.wrong-size-is-refused[last-byte-missing]"
 
@@ -63,15 +63,13 @@ def survey(server: str) -> DiscoveryResult:
         return session.discover()
 
 
-def judged(
-    peer: HostileProxy, survey: DiscoveryResult, row: tuple[Check, Row], does: Misbehaviour, at: Turn
-) -> CheckResult:
+def judged(peer: HostileProxy, survey: DiscoveryResult, row: Case, does: Misbehaviour, at: Turn) -> CheckResult:
     """Judge one row against a peer that is hostile at a turn of it."""
     peer.misbehaves, peer.at = does, at
     peer.rewind()
     settings = Settings(peer.url, timeout=1.5, max_answer=3_000_000)
     with Session(Target(settings), survey) as session:
-        return session.judge(*row)
+        return session.judge(row)
 
 
 @on_each(misbehaviours.ROWS, own_name)

@@ -88,7 +88,7 @@ def told(does: Callable[[Wire], None]) -> tuple[str, list[Outcome]]:
     with run_hostile_proxy(None, does) as peer, Session(Target(Settings(peer.url, timeout=2.0))) as session:
         subjects, nothing = discover_subjects(session, subjects)
         rows = [] if nothing else list_profile_rows("quick", subjects=subjects)[:20]
-        results = [session.judge(check, row) for check, row in rows]
+        results = [session.judge(case) for case in rows]
     assert not any(result.has_reason(ReasonKind.SUITE_FAILED) for result in results), results
     return nothing.text() if nothing else "", [result.outcome for result in results]
 

@@ -18,7 +18,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.check import Case, list_rows
 from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS, TRANSPORTS
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -39,17 +39,15 @@ SLOW = {
 TIMEOUT = 4.0  # seconds that no honest answer comes near
 
 
-def judged(
-    url: str, cases: Sequence[tuple[Check, Row]], *, strict: bool = False, timeout: float = TIMEOUT
-) -> list[CheckResult]:
+def judged(url: str, cases: Sequence[Case], *, strict: bool = False, timeout: float = TIMEOUT) -> list[CheckResult]:
     """Return the results of rows against a server, in one session."""
     roles = ("identity_int32", "identity_uint8", "rank2")
     survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
     with Session(Target(settings.make_settings(url, timeout=timeout)), survey, strict=strict) as session:
-        return [session.judge(check, row) for check, row in cases]
+        return [session.judge(case) for case in cases]
 
 
-def case_of(check: str, row: str) -> tuple[Check, Row]:
+def case_of(check: str, row: str) -> Case:
     return next(case for case in CASES if (case[0].id, case[1].id) == (f"robustness.{check}", row))
 
 
@@ -66,8 +64,8 @@ def test_robustness_rows_are_collected_only_on_request() -> None:
 
 
 @on_each(CASES, row_name)
-def test_row_covers_one_robustness_requirement(check: Check, row: Row) -> None:
-    assert [ledger.get_requirement(name).is_of_robustness for name in check.requirements(row)] == [True]
+def test_row_covers_one_robustness_requirement(case: Case) -> None:
+    assert [ledger.get_requirement(name).is_of_robustness for name in case.requirements] == [True]
 
 
 ENDED = (
@@ -99,8 +97,8 @@ def server() -> Iterator[Server]:
     [case for case in CASES if not case[0].is_over_grpc and case[1].id not in SLOW and case[1].role in (None, "rank2")],
     row_name,
 )
-def test_bundled_server_passes_robustness_row(check: Check, row: Row, *, server: Server) -> None:
-    (result,) = judged(server.url, [(check, row)])
+def test_bundled_server_passes_robustness_row(case: Case, *, server: Server) -> None:
+    (result,) = judged(server.url, [case])
     assert (result.outcome, result.message) == (Outcome.PASS, "")
 
 

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from conformance import checks
 from conformance.roles import roles
 from conformance.spec import data_files, ledger
-from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.check import Case, Check, Row, list_rows
 from conformance.spec.extensions import GRPC, TRANSPORTS
 from tests.support.syntax import list_nodes
 from tests.support.tables import on_each, own_id, row_name
@@ -58,13 +58,16 @@ def test_a_check_is_named_for_its_area_and_makes_one_claim(check: Check) -> None
 
 
 @on_each(ROWS, row_name)
-def test_a_row_answers_for_something_in_its_area(check: Check, row: Row) -> None:
-    requirements = check.requirements(row)
+def test_a_row_answers_for_something_in_its_area(case: Case) -> None:
+    requirements = case.requirements
     assert requirements
     assert set(requirements) <= set(ledger.load())
-    role = check.find_role(row)
+    role = case.role
     assert role is None or role in roles.load()
-    assert check.area in ("golden", "errors", "walk") or check.area == ledger.get_requirement(requirements[0]).area
+    assert (
+        case.check.area in ("golden", "errors", "walk")
+        or case.check.area == ledger.get_requirement(requirements[0]).area
+    )
 
 
 def claims(_target: object) -> None:

@@ -13,7 +13,7 @@ from conformance.judging.busy_retries import MAX_BUSY_ROWS, BusyError, BusyRetri
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.server_limits import MIN_LARGE_BYTES
 from conformance.judging.session import Session
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import journal, recording
@@ -28,7 +28,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, switch_on
 from tests.support.sightings import Server, run_server
 
-Rows = Sequence[tuple[Check, Row]]
+Rows = Sequence[Case]
 ROWS: Rows = list_area_rows("ordering", ROLES)[::3]
 AFTER_A_REFUSAL = "errors.good-request-after-a-refusal-is-answered-right"
 PERIOD = 17  # requests; more than a row sends
@@ -54,7 +54,7 @@ def judge(server: Server, wrong: Fault, target: Target, rows: Rows = ROWS) -> li
         session.discover()
         with switch_on(wrong):
             server.replace()
-            results = [session.judge(check, row) for check, row in rows]
+            results = [session.judge(case) for case in rows]
     server.replace()
     return results
 
@@ -131,7 +131,7 @@ def test_server_that_stays_busy_after_a_refusal_fails(server: Server, pauses: li
             is_full.append(True)
             raise
 
-    rows = [(check, row) for check, row in list_area_rows("errors", ROLES) if check.id == AFTER_A_REFUSAL]
+    rows = [case for case in list_area_rows("errors", ROLES) if case.check.id == AFTER_A_REFUSAL]
     (first, *_) = judge(server, full_after_a_refusal, Target(make_settings(server.url)), rows[:1])
     assert pauses
     assert (first.outcome, first.failure and first.failure.requirement) == (Outcome.FAIL, "OIP-ALIVE")

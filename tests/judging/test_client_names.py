@@ -10,7 +10,6 @@ import pytest
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import DISCOVERY_SCOPE, Session
 from conformance.report.terminal import format_header
-from conformance.spec.check import format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import client_names, settings
@@ -46,7 +45,7 @@ class JudgingResult:
             target.journal = self.calls.append
             with Session(target, seed=seed) as session:
                 self.survey = session.discover()
-                self.results = [session.judge(check, row) for check, row in ROWS]
+                self.results = [session.judge(case) for case in ROWS]
         server.replace()
 
     @property
@@ -114,7 +113,7 @@ def test_no_row_names_a_client_that_the_server_refuses(server: Server) -> None:
     assert not judged.failed
     assert judged.survey.refused_clients == {"curl": "HTTP 403", "requests": "HTTP 403"}
     assert [line for line in format_header("http://h", judged.survey, "certify", SEED) if "curl/" in line]
-    rows = {format_key(check.id, row.id) for check, row in ROWS}
+    rows = {case.key for case in ROWS}
     named = set().union(*(names for scope, names in judged.names.items() if scope in rows))
     accepted = {client.http for name, client in COMMON_NAMES.items() if name not in judged.survey.refused_clients}
     assert named <= {None, *accepted}

@@ -17,7 +17,7 @@ from conformance.judging.selection import CLIENTS, ROLES, Subjects, list_profile
 from conformance.roles import roles
 from conformance.roles.roles import TensorSpec
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.coverage import Coverage, Deployment, Gap, GapReason
 from conformance.spec.extensions import EXTENSIONS, OVER_GRPC, OVER_HTTP, PROTOCOL, TRANSPORTS
 from conformance.spec.ledger import Party
@@ -35,24 +35,22 @@ NO_ROLE: frozenset[str] = frozenset()
 EVERY_ROLE = frozenset(roles.load())
 
 
-def came_to(check: Check, row: Row, reason: Reason | None = None) -> CheckResult:
+def came_to(case: Case, reason: Reason | None = None) -> CheckResult:
     """Return a result: passed, or not applicable for a reason."""
-    names = list(check.requirements(row))
+    names = list(case.requirements)
     extension = ledger.get_requirement(names[0]).extension
     outcome = Outcome.NOT_APPLICABLE if reason else Outcome.PASS
-    return CheckResult(check.id, row.id, "", check.area, extension, outcome, names, reason=reason)
+    return CheckResult(case.check.id, case.row.id, "", case.check.area, extension, outcome, names, reason=reason)
 
 
 @cache
-def list_outcomes(
-    profile: str, transports: tuple[str, ...]
-) -> list[tuple[Check, Row, str | None, tuple[CheckResult, ...]]]:
+def list_outcomes(profile: str, transports: tuple[str, ...]) -> list[tuple[Case, str | None, tuple[CheckResult, ...]]]:
     """Return each row of a profile, its role, and its results where a model fills the role and where none does."""
     found = []
-    for check, row in list_profile_rows(profile, subjects=ROLES, transports=transports):
-        role = check.find_role(row)
+    for case in list_profile_rows(profile, subjects=ROLES, transports=transports):
+        role = case.role
         reasons = [None] if role is None else [None, Reason(ReasonKind.NO_MODEL, role)]
-        found.append((check, row, role, tuple(came_to(check, row, reason) for reason in reasons)))
+        found.append((case, role, tuple(came_to(case, reason) for reason in reasons)))
     return found
 
 
@@ -61,14 +59,14 @@ def results_of(
     *,
     profile: str = "certify",
     transports: tuple[str, ...] = TRANSPORTS,
-    reasons: Callable[[Check, Row], Reason | None] = lambda _check, _row: None,
+    reasons: Callable[[Case], Reason | None] = lambda _case: None,
 ) -> list[CheckResult]:
     """Return what a server comes to that is right, and has models for these roles."""
     found = []
-    for check, row, role, outcomes in list_outcomes(profile, transports):
-        reason = reasons(check, row)
+    for case, role, outcomes in list_outcomes(profile, transports):
+        reason = reasons(case)
         is_absent = role is not None and role not in filled
-        found.append(came_to(check, row, reason) if reason else outcomes[is_absent])
+        found.append(came_to(case, reason) if reason else outcomes[is_absent])
     return found
 
 
@@ -145,8 +143,8 @@ def _is_of_must(result: CheckResult) -> bool:
     ],
 )
 def test_what_does_not_apply_is_no_gap(kind: ReasonKind) -> None:
-    def reasons(check: Check, row: Row) -> Reason | None:
-        return Reason(kind) if "HTTP-SLOW-READER" in check.requirements(row) else None
+    def reasons(case: Case) -> Reason | None:
+        return Reason(kind) if "HTTP-SLOW-READER" in case.requirements else None
 
     results = results_of(EVERY_ROLE, reasons=reasons)
     assert coverage_of(results, EVERY_ROLE) == Coverage(profile="certify")
@@ -166,9 +164,9 @@ def test_an_extension_that_is_not_offered_is_no_gap() -> None:
     assert all(ledger.get_requirement(name).extension != "classification" for name in found.gaps)
 
 
-def _without_classification(check: Check, row: Row) -> Reason | None:
-    own = ledger.get_requirement(check.requirements(row)[0]).extension
-    return Reason(ReasonKind.NOT_OFFERED, own) if "classification" in (own, *row.needs) else None
+def _without_classification(case: Case) -> Reason | None:
+    own = ledger.get_requirement(case.requirements[0]).extension
+    return Reason(ReasonKind.NOT_OFFERED, own) if "classification" in (own, *case.row.needs) else None
 
 
 def test_what_was_never_collected_counts_as_what_had_no_model() -> None:
@@ -266,7 +264,7 @@ def test_an_extension_without_any_model_is_partial() -> None:
 def client_results(absent: str = "") -> list[CheckResult]:
     rows = list_profile_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
     reason = Reason(ReasonKind.NOT_FOR_THIS_TARGET)
-    return [came_to(check, row, reason if absent in check.requirements(row) else None) for check, row in rows]
+    return [came_to(case, reason if absent in case.requirements else None) for case in rows]
 
 
 def test_of_a_client_a_must_without_a_row_is_not_judged() -> None:
@@ -308,8 +306,8 @@ def test_what_quick_leaves_out_of_a_deployed_model_is_what_certify_has_more_of_i
     subjects, applies = Subjects(("double",), with_roles=False), build_applicability_test(survey, ("http",))
     quick = list_profile_rows("quick", subjects=subjects, transports=("http",), survey=survey)
     every = list_profile_rows("certify", subjects=subjects, transports=("http",))
-    run = {(check.id, row.id) for check, row in quick}
-    more = [check.requirements(row) for check, row in every if (check.id, row.id) not in run and applies(check, row)]
+    run = {case.ids for case in quick}
+    more = [case.requirements for case in every if case.ids not in run and applies(case)]
     musts = [names for names in more if any(ledger.get_requirement(name).level == "MUST" for name in names)]
-    found = find_coverage([came_to(*case) for case in quick], survey, profile="quick", transports=("http",))
+    found = find_coverage([came_to(case) for case in quick], survey, profile="quick", transports=("http",))
     assert found.left_out == len(musts) > 50

@@ -12,7 +12,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import block_if
 from conformance.judging.judge import Judge
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
@@ -65,7 +65,9 @@ def judge_bodies(target: Target, *bodies: Callable[[Target], None], several: boo
     survey = DiscoveryResult(offered={"binary_tensor_data": "listed"})
     judge = Judge(target, survey, is_one_of_several=several)
     return [
-        judge(Check(f"state.{k}", ("OIP-ANSWER",), None, (Row(""),), body), Row("")) for k, body in enumerate(bodies)
+        judge(case)
+        for k, body in enumerate(bodies)
+        for case in Check(f"state.{k}", ("OIP-ANSWER",), None, (Row(""),), body).cases
     ]
 
 
@@ -113,7 +115,7 @@ OF_A_ROW = [("HTTP-KEEPALIVE", ALIVE_LEGAL), ("OIP-TWICE", ALIVE), ("OIP-REFUSAL
 
 def judge_in_rows_of(requirement: str, target: Target, *bodies: Callable[[Target], None]) -> list[CheckResult]:
     judge = Judge(target, DiscoveryResult(offered={"binary_tensor_data": "listed"}))
-    return [judge(Check("state.0", (requirement,), None, (Row(""),), body), Row("")) for body in bodies]
+    return [judge(Case(Check("state.0", (requirement,), None, (Row(""),), body), Row(""))) for body in bodies]
 
 
 @pytest.mark.parametrize(("own", "named"), OF_A_ROW)
@@ -259,7 +261,7 @@ def test_a_reason_for_programs_holds_no_credentials_either() -> None:
     check = Check("state.made", ("OIP-ALIVE",), None, (Row(""),), _lost, over=(HTTP,))
     survey = DiscoveryResult()
     survey.offered["protocol"] = survey.offered["binary_tensor_data"] = "listed"
-    result = Judge(target, survey)(check, Row(""))
+    result = Judge(target, survey)(Case(check, Row("")))
     assert result.reason is not None
     assert result.reason.kind is ReasonKind.TARGET_LOST
     assert result.reason.subject == f"cannot connect to proxy with {'*' * len(TOKEN)}"

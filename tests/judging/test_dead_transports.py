@@ -53,7 +53,7 @@ def judge(url: str, address: str, subjects: Subjects) -> tuple[bool, list[Outcom
     with Session(Target(make_settings(url, grpc=address))) as session:
         _, nothing = discover_subjects(session, subjects)
         rows = [find_row(check, f"own@{MODEL}" if names and row == MODEL else row, names) for check, row in ROWS]
-        found = [session.judge(*row) for row in rows if row]
+        found = [session.judge(row) for row in rows if row]
     assert nothing is None
     assert {result.failure.requirement for result in found if result.failure} == {"OIP-ENDPOINTS"}
     return session.survey.is_dead_over_http, [result.outcome for result in found]

@@ -11,7 +11,7 @@ from conformance.judging.quick_rows import (
     sort_for_run,
 )
 from conformance.judging.selection import bind_model, list_profile_rows
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS
 
 ROWS = list_profile_rows("certify")
@@ -22,40 +22,40 @@ def test_rows_of_the_set_stand_alone_where_they_apply() -> None:
 
 
 def test_a_check_without_an_applicable_row_in_the_set_has_two_others() -> None:
-    def applies(check: Check, row: Row) -> bool:
-        return find_quick_position(check, row) is None
+    def applies(case: Case) -> bool:
+        return find_quick_position(case) is None
 
-    more = [case for case in select_quick_rows(ROWS, applies) if find_quick_position(*case) is None]
+    more = [case for case in select_quick_rows(ROWS, applies) if find_quick_position(case) is None]
     counts = [sum(check.id == name for check, _ in more) for name in {check.id for check, _ in more}]
     assert max(counts) == MAX_SUBSTITUTES
-    assert {check.id for check, _ in more} == {check.id for check, row in ROWS if applies(check, row)}
+    assert {check.id for check, _ in more} == {case.check.id for case in ROWS if applies(case)}
 
 
 def test_each_check_is_judged_on_the_one_model_that_there_is() -> None:
     survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={"identity_int32": "identity_int32"})
-    on_it = {check.id for check, row in ROWS if check.find_role(row) == "identity_int32"}
+    on_it = {case.check.id for case in ROWS if case.role == "identity_int32"}
     chosen = list_profile_rows("quick", survey=survey)
-    assert {check.id for check, row in chosen if check.find_role(row) in (None, "identity_int32")} >= on_it
+    assert {case.check.id for case in chosen if case.role in (None, "identity_int32")} >= on_it
 
 
 def test_a_deployed_model_has_the_place_of_the_row() -> None:
-    check, row = list_profile_rows("quick")[0]
-    assert find_quick_position(check, bind_model("iris", row)) == find_quick_position(check, row) is not None
+    case = list_profile_rows("quick")[0]
+    assert find_quick_position(Case(case.check, bind_model("iris", case.row))) == find_quick_position(case) is not None
 
 
 def test_rows_of_the_set_run_first_and_others_keep_their_order() -> None:
     ordered = sort_for_run(ROWS)
     count = len(list_profile_rows("quick"))
-    assert [find_quick_position(*case) is None for case in ordered] == [place >= count for place in range(len(ROWS))]
-    assert ordered[count:] == [case for case in ROWS if find_quick_position(*case) is None]
+    assert [find_quick_position(case) is None for case in ordered] == [place >= count for place in range(len(ROWS))]
+    assert ordered[count:] == [case for case in ROWS if find_quick_position(case) is None]
 
 
 def test_hostile_and_dangerous_rows_come_last() -> None:
     check = Check(f"{ROBUSTNESS}.x", (), None, (), lambda: None)
     other = Check("json.x", (), None, (), lambda: None)
     turns = [
-        build_order_key(other, Row("")),
-        build_order_key(other, Row("", dangerous=True)),
-        build_order_key(check, Row("")),
+        build_order_key(Case(other, Row(""))),
+        build_order_key(Case(other, Row("", dangerous=True))),
+        build_order_key(Case(check, Row(""))),
     ]
     assert turns == sorted(turns)

@@ -11,7 +11,7 @@ import pytest
 from conformance.judging.scheduling import ConcurrentScheduler, choose_connections
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
-from conformance.spec.check import Check, Row, format_key
+from conformance.spec.check import Case, format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import settings
@@ -19,13 +19,13 @@ from conformance.transport.exchange import Call
 from conformance.transport.target import Target
 from tests.support.servers import run_bundled, serve
 
-Rows = list[tuple[Check, Row]]
+Rows = list[Case]
 
 
 def rows(*areas: str, each: int = 1) -> Rows:
     """Return every so-many-eth row of some areas."""
     found = [case for area in areas for case in list_area_rows(area, ROLES)[::each]]
-    return [(check, row) for check, row in found if not row.dangerous]
+    return [case for case in found if not case.row.dangerous]
 
 
 class JudgingResult:
@@ -40,7 +40,7 @@ class JudgingResult:
             others = [Session(Target(made), survey, is_one_of_several=True, is_ahead=True) for _ in range(connections)]
             ahead = ConcurrentScheduler(alone, others)
             ahead.expect_rows(wanted)
-            self.results = [ahead.judge(check, row) for check, row in wanted]
+            self.results = [ahead.judge(case) for case in wanted]
             self.disturbed_row = ahead.disturbed_row
             ahead.close()
 
@@ -128,11 +128,9 @@ def test_rows_that_were_left_out_are_not_waited_for(reference: str) -> None:
         survey = alone.discover()
         ahead = ConcurrentScheduler(alone, [Session(Target(settings.make_settings(reference)), survey)])
         ahead.expect_rows(wanted)
-        results: list[CheckResult] = [ahead.judge(*wanted[3]), ahead.judge(*wanted[-1]), ahead.judge(*wanted[0])]
+        results: list[CheckResult] = [ahead.judge(wanted[3]), ahead.judge(wanted[-1]), ahead.judge(wanted[0])]
         ahead.close()
-    assert [format_key(one.id, one.row) for one in results] == [
-        format_key(check.id, row.id) for check, row in (wanted[3], wanted[-1], wanted[0])
-    ]
+    assert [format_key(one.id, one.row) for one in results] == [case.key for case in (wanted[3], wanted[-1], wanted[0])]
 
 
 @pytest.mark.parametrize(

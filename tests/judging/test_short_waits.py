@@ -11,7 +11,7 @@ import pytest
 from conformance.judging.run_start import start_run
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.outcome import INCOMPLETE, Outcome, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.transport import answer_wait, journal, recording
@@ -29,7 +29,7 @@ HANGS_S = 2.5 * TIMEOUT_S
 RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
 MODELS = ("--model=identity_int32", "--model=identity_bytes", "--model=rank2", "--model=multi")
 
-Rows = list[tuple[Check, Row]]
+Rows = list[Case]
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def run_slow(kind: str, seconds: float, timeout: float = TIMEOUT_S) -> Iterator[
 
 def list_sized_rows(area: str) -> Rows:
     """Return a few rows with tensors of other sizes."""
-    rows = [(check, row) for check, row in list_area_rows(area, ROLES) if not row.dangerous]
+    rows = [case for case in list_area_rows(area, ROLES) if not case.row.dangerous]
     sized = [one for one in rows if any(word in one[1].id for word in ("none", "empty", "3x", "65536", "INT32"))]
     return sized[:: max(1, len(sized) // 6)]
 
@@ -51,14 +51,12 @@ def list_sized_rows(area: str) -> Rows:
 def judge(target: Target, rows: Rows) -> list[CheckResult]:
     with Session(target) as session:
         session.discover()
-        return [session.judge(check, row) for check, row in rows]
+        return [session.judge(case) for case in rows]
 
 
 def list_empty_rows(area: str) -> Rows:
     return [
-        (check, row)
-        for check, row in list_area_rows(area, ROLES)
-        if any(word in row.id for word in ("-empty", "none", "0x"))
+        case for case in list_area_rows(area, ROLES) if any(word in case.row.id for word in ("-empty", "none", "0x"))
     ]
 
 
@@ -90,9 +88,10 @@ def test_walk_tests_a_value_that_hangs_once(monkeypatch: pytest.MonkeyPatch) -> 
     """A walk takes no step with a value that is known to hang, since each would cost a wait."""
     monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
     rows = [
-        (check, row)
-        for check, row in list_area_rows("walk", ROLES)
-        if check.id == "walk.every-exchange-is-right" and row.id in ("json-identity_int32-rest", "json-multi-rest")
+        case
+        for case in list_area_rows("walk", ROLES)
+        if case.check.id == "walk.every-exchange-is-right"
+        and case.row.id in ("json-identity_int32-rest", "json-multi-rest")
     ]
     with run_slow("gzip", 25 * TIMEOUT_S, timeout=10 * TIMEOUT_S) as settings:
         settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
@@ -111,7 +110,7 @@ def list_gzip_rows() -> Rows:
     """Return rows of one check whose requests, and one of whose control requests, accept answers in gzip."""
     names = ("axios", "requests", "weights")
     rows = list_area_rows("headers", ROLES)
-    return [(c, r) for c, r in rows if c.id == "headers.usual-headers-alter-nothing" and r.id in names]
+    return [case for case in rows if case.check.id == "headers.usual-headers-alter-nothing" and case.row.id in names]
 
 
 def test_row_that_the_same_control_request_blocks_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,9 +163,9 @@ IN_FLIGHT = {"identity_int32-json", "gzip", "json-beside-many", "calls-beside-ma
 def test_worker_that_takes_one_inference_after_the_other_is_right(area: str) -> None:
     """All requests in flight together take far longer than the timeout."""
     rows = [
-        (c, r)
-        for c, r in list_area_rows(area, ROLES)
-        if r.id in IN_FLIGHT and ("in-flight" in c.id or "beside" in r.id)
+        case
+        for case in list_area_rows(area, ROLES)
+        if case.row.id in IN_FLIGHT and ("in-flight" in case.check.id or "beside" in case.row.id)
     ]
     with run_slow("worker", 0.15) as settings:
         results = judge(Target(settings), rows)

@@ -25,7 +25,7 @@ def is_about_refusal(requirement: str) -> bool:
 
 def test_the_answer_to_a_wrong_request_breaks_requirements_on_wrong_requests_alone() -> None:
     fault = Fault("answers-without-outputs", ("app.answer_refusal",), (), answer_without_outputs)
-    cases = [case for case in collect_rows(over_grpc=False) if is_about_refusal(case[0].requirements(case[1])[0])]
+    cases = [case for case in collect_rows(over_grpc=False) if is_about_refusal(case.requirements[0])]
     with run_server() as server:
         misses = see(server, fault, [case for case in cases if not case[1].dangerous]).select("fail", "advisory")
     assert len(misses) > 300

@@ -16,7 +16,7 @@ from conformance.pages.examples import Example
 from conformance.pages.servers import ServerResult
 from conformance.roles import golden_calls, golden_requests
 from conformance.spec import data_files, ledger
-from conformance.spec.check import Check
+from conformance.spec.check import Case, Check
 from conformance.spec.ledger import Basis, Concern, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
@@ -124,13 +124,13 @@ def test_a_check_is_counted_by_the_rows_that_answer() -> None:
     for name, found in requirement_facts.map_checks().items():
         for each in found:
             assert each.rows
-            assert all(name in each.check.requirements(row) for row in each.rows)
+            assert all(name in Case(each.check, row).requirements for row in each.rows)
 
 
 def test_the_clearest_check_is_about_the_requirement_and_part_of_every_run() -> None:
     found = requirement_facts.find_clearest_check("OIP-ISOLATION")
     assert found is not None
-    assert found.check.requirements(found.rows[0])[0] == "OIP-ISOLATION"
+    assert Case(found.check, found.rows[0]).requirements[0] == "OIP-ISOLATION"
     assert not found.check.explores
     assert requirement_facts.find_clearest_check("NOTHING") is None
 
@@ -212,7 +212,7 @@ def test_every_requirement_has_an_example_a_golden_one_or_a_recorded_one() -> No
 def test_a_recorded_exchange_is_whole_and_fits_the_page(requirement_id: str) -> None:
     exchange = recorded_exchanges.load()[requirement_id]
     check = _check(exchange.check)
-    assert requirement_id in {name for row in check.rows for name in check.requirements(row)}
+    assert requirement_id in {name for case in check.cases for name in case.requirements}
     assert exchange.request
     assert exchange.answer[0].startswith(("HTTP ", "status "))
     assert [line for line in (*exchange.request, *exchange.answer) if len(line) > 120 or "```" in line] == []

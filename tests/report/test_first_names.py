@@ -59,8 +59,8 @@ BUGS: dict[str, tuple[Fault, str, str]] = {
 def select_rows() -> Rows:
     every = collect_rows(over_grpc=False)
     wanted = ("empty", "state.answers-in-flight-are-their-own")
-    near = [(check, row) for check, row in every if any(part in f"{check.id} {row.id}" for part in wanted)]
-    return list({(check.id, row.id): (check, row) for check, row in [*every[::EVERY], *near]}.values())
+    near = [case for case in every if any(part in f"{case.check.id} {case.row.id}" for part in wanted)]
+    return list({case.ids: case for case in [*every[::EVERY], *near]}.values())
 
 
 @pytest.fixture(scope="module")

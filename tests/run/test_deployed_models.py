@@ -17,7 +17,7 @@ from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report.findings import group_by
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -84,12 +84,12 @@ ODD_ONES = (
 NOISY_ONES = (unusual_models.NOISY_FP32, unusual_models.NOISY_FP16, unusual_models.NOISY_CLASSES)
 
 
-def pick_rows(names: Sequence[str]) -> list[tuple[Check, Row]]:
+def pick_rows(names: Sequence[str]) -> list[Case]:
     """Return a few rows on models for each claim, spread over it, without the long ones of the walk."""
     rows = list_profile_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
     rows = [case for case in rows if case[0].id != LONG_WALK]
     picked = []
-    for own in group_by(rows, lambda case: (case[0].id, case[0].requirements(case[1]))):
+    for own in group_by(rows, lambda case: (case.check.id, case.requirements)):
         takes_all = sampling.is_whole or own[0][0].area == "errors"  # of which few apply to some models
         picked += own if takes_all else own[:: -(-len(own) // MAX_ROWS)]
     return picked
@@ -99,8 +99,8 @@ def judge_walk(session: Session, names: Sequence[str]) -> Iterator[CheckResult]:
     """Yield the result of a long row of the walk that applies, another one for each model; with `--whole` of all."""
     rows = list_profile_rows("certify", subjects=Subjects(tuple(names), with_roles=False))
     walk = [case for case in rows if case[0].id == LONG_WALK]
-    for check, row in sorted(walk, key=lambda case: crc32(case[1].id.encode())):
-        result = session.judge(check, row)
+    for case in sorted(walk, key=lambda case: crc32(case[1].id.encode())):
+        result = session.judge(case)
         yield result
         if result.outcome is not Outcome.NOT_APPLICABLE and not sampling.is_whole:
             return
@@ -211,7 +211,7 @@ def test_every_tenth_answer_to_an_earlier_request_is_a_mix_up_and_no_nondetermin
     with unusual_models.serve(unusual_models.STALE) as address, Session(Target(Settings(address))) as session:
         session.discover((), subjects)
         rows = list_profile_rows("quick", subjects=subjects)
-        failures = (result.failure for case in rows if (result := session.judge(*case)).failure)
+        failures = (result.failure for case in rows if (result := session.judge(case)).failure)
         first = next(failures, None)
     assert first is not None
     assert first.requirement == "OIP-ISOLATION"

@@ -12,7 +12,7 @@ import pytest
 from conformance.judging.selection import list_profile_rows
 from conformance.plugin import markers
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from tests.support.servers import judge, judge_afresh
 
@@ -69,28 +69,26 @@ def test_the_id_of_a_check_selects_its_rows_and_another_word_what_it_is_part_of(
 @pytest.mark.parametrize(
     ("expression", "holds"),
     [
-        ("must", lambda check, row: "must" in markers.list_markers(check, row)),
-        ("raw", lambda check, row: "raw" in markers.list_markers(check, row)),
+        ("must", lambda case: "must" in markers.list_markers(case)),
+        ("raw", lambda case: "raw" in markers.list_markers(case)),
         (
             "binary_tensor_data and not must",
-            lambda check, row: (
-                set(markers.list_markers(check, row)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"}
-            ),
+            lambda case: set(markers.list_markers(case)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"},
         ),
         ("area_state and over_http", lambda check, _: check.area == "state"),
     ],
 )
-def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Callable[[Check, Row], bool]) -> None:
-    rows = [(check, row) for check, row in list_profile_rows("certify") if holds(check, row)]
+def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Callable[[Case], bool]) -> None:
+    rows = [case for case in list_profile_rows("certify") if holds(case)]
     assert len(selected(tmp_path, small, "-m", expression)) == len(rows) > 0
 
 
 def test_every_row_has_one_level_one_extension_and_one_area() -> None:
-    for check, row in list_profile_rows("explore", transports=TRANSPORTS):
-        level, extension, area, *over = markers.list_markers(check, row)
-        assert (level in markers.LEVELS, area) == (True, f"area_{check.area}")
+    for case in list_profile_rows("explore", transports=TRANSPORTS):
+        level, extension, area, *over = markers.list_markers(case)
+        assert (level in markers.LEVELS, area) == (True, f"area_{case.check.area}")
         assert {level, extension, area, *over} <= set(markers.describe_markers())
-        levels = {str(ledger.get_requirement(name).level) for name in check.requirements(row)}
+        levels = {str(ledger.get_requirement(name).level) for name in case.requirements}
         assert "MUST" not in levels or level == "must"
 
 

@@ -45,7 +45,7 @@ def judge_models(
             return list(judge_until_missed(session, select_answering(cases, about), about))
         if is_sample:
             return list(judge_sample(session, cases))
-        return [session.judge(check, row) for check, row in cases]
+        return [session.judge(case) for case in cases]
 
 
 def list_bad(results: Sequence[CheckResult]) -> list[tuple[str, str, str]]:

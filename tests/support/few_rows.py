@@ -14,7 +14,7 @@ import pytest
 
 from conformance import checks
 from conformance.judging.quick_rows import find_quick_position
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import ROBUSTNESS
 
 # Rows of these roles are taken first: small servers of the tests have these models.
@@ -55,13 +55,13 @@ def _select_rows(check: Check) -> list[Row]:
     """Return the first row for each requirement, in the order of the suite."""
 
     def rank(row: Row) -> tuple[bool, bool, bool, int]:
-        role = check.find_role(row)
+        role = Case(check, row).role
         place = FIRST_ROLES.index(role) if role in FIRST_ROLES else len(FIRST_ROLES)
-        return row.dangerous, find_quick_position(check, row) is None, row.id not in FIRST_ROWS, place
+        return row.dangerous, find_quick_position(Case(check, row)) is None, row.id not in FIRST_ROWS, place
 
     chosen: dict[str, Row] = {}
     for row in sorted(check.rows, key=rank):
-        for name in check.requirements(row):
+        for name in Case(check, row).requirements:
             chosen.setdefault(name, row)
     ids = {row.id for row in chosen.values()}
     return [row for row in check.rows if row.id in ids]

@@ -129,7 +129,7 @@ def is_seen_by(check_id: str, load: Load, known: Mapping[str, Collection[tuple[s
     """
     rows = [*list_profile_rows("certify", dangerous=True, transports=TRANSPORTS), *collect_hostile_rows()]
     every = [case for case in rows if case[0].id == check_id]
-    answers = {name for check, row in every for name in check.requirements(row)}
+    answers = {name for case in every for name in case.requirements}
     faults_of_it = [fault for fault in load().values() if answers & set(fault.breaks) and not fault.walks]
     own = {one.name: {row for check, row in known.get(one.name, ()) if check == check_id} for one in faults_of_it}
     for fault in sorted(faults_of_it, key=lambda one: not own[one.name]):

@@ -17,7 +17,7 @@ from time import monotonic
 from zlib import crc32
 
 from conformance.judging.selection import Subjects, list_profile_rows
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import get_requirement
 from reference_server import faults
@@ -52,10 +52,10 @@ class Record:
 
 
 @cache
-def list_server_rows() -> dict[Key, tuple[Check, Row]]:
+def list_server_rows() -> dict[Key, Case]:
     """Return every row for servers, hostile and dangerous ones too, by its ids."""
     every = list_profile_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
-    return {(check.id, row.id): (check, row) for check, row in every}
+    return {case.ids: case for case in every}
 
 
 def read_seen_by(file: Path) -> dict[str, list[Key]]:
@@ -63,20 +63,20 @@ def read_seen_by(file: Path) -> dict[str, list[Key]]:
     return {name: [(check, row) for check, row in rows] for name, rows in json.loads(file.read_text("utf-8")).items()}
 
 
-def add_candidates(rows: Mapping[Key, tuple[Check, Row]], seen: Iterable[Key]) -> list[Key]:
+def add_candidates(rows: Mapping[Key, Case], seen: Iterable[Key]) -> list[Key]:
     """Return candidates in the order of the suite: the rows seen, and some of each check and of each requirement."""
     chosen = (set(seen) & set(rows)) | draw_rows(rows)
     named: set[str] = set()
     for key in [*sorted(chosen), *rows]:
-        check, row = rows[key]
-        names = {check.id, *check.requirements(row)}
-        if not row.dangerous and (key in chosen or not names <= named):
+        case = rows[key]
+        names = {case.check.id, *case.requirements}
+        if not case.row.dangerous and (key in chosen or not names <= named):
             chosen.add(key)
             named |= names
     return [key for key in rows if key in chosen]
 
 
-def draw_rows(rows: Mapping[Key, tuple[Check, Row]]) -> set[Key]:
+def draw_rows(rows: Mapping[Key, Case]) -> set[Key]:
     """Return a few rows of each check, which stay the same when other rows are added."""
     taken: Counter[str] = Counter()
     drawn = set()
@@ -147,19 +147,19 @@ def _list_untried(fault: Fault, keys: list[Key], new: Collection[Key], record: R
     """Return the candidates that may see a fault and were not run on it."""
     one = record.faults.get(fault.name)
     is_new = one is None or one.breaks != fault.breaks
-    fitting = [key for key in keys if may_see(fault, *list_server_rows()[key])]
+    fitting = [key for key in keys if may_see(fault, list_server_rows()[key])]
     if fault.broad:
         return fitting[:MAX_ROWS_OF_BROAD] if is_new else []
     return [key for key in fitting if is_new or key in new]
 
 
-def may_see(fault: Fault, check: Check, row: Row) -> bool:
+def may_see(fault: Fault, case: Case) -> bool:
     """Return whether a row judges what a fault breaks, in the kind of request that shows it."""
-    if check.is_over_grpc != fault.over_grpc or row.dangerous:
+    if case.check.is_over_grpc != fault.over_grpc or case.row.dangerous:
         return False
     if fault.walks:
-        return is_walk(check) and row.values[0] == fault.walks
-    return fault.broad or bool(set(check.requirements(row)) & set(fault.breaks))
+        return is_walk(case.check) and case.row.values[0] == fault.walks
+    return fault.broad or bool(set(case.requirements) & set(fault.breaks))
 
 
 def _run(jobs: Mapping[str, list[Key]]) -> dict[str, set[Key]]:
@@ -192,8 +192,8 @@ def measure_costs(keys: Collection[Key]) -> dict[Key, int]:
     return {key: _round_up(seconds * 1000) for key, seconds in least.items()}
 
 
-def _is_hostile(case: tuple[Check, Row]) -> bool:
-    return get_requirement(case[0].requirements(case[1])[0]).is_of_robustness
+def _is_hostile(case: Case) -> bool:
+    return get_requirement(case.requirements[0]).is_of_robustness
 
 
 def _time_rows(rows: Rows, is_hostile: bool) -> Iterator[tuple[Key, float]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from conformance.judging import quick_rows
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report.report_file import read
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from tests.clients import sightings as clients
 from tests.support.quick_record import (
@@ -53,11 +53,11 @@ def list_unmet() -> dict[str, list[Key]]:
     return found
 
 
-def list_named(rows: Mapping[Key, tuple[Check, Row]]) -> dict[str, list[Key]]:
+def list_named(rows: Mapping[Key, Case]) -> dict[str, list[Key]]:
     """Return the rows of each check and of each requirement; rows that have crashed servers stand for neither."""
     found: dict[str, list[Key]] = {}
     for key, (check, row) in rows.items():
-        for name in () if row.dangerous else (check.id, *check.requirements(row)):
+        for name in () if row.dangerous else (check.id, *Case(check, row).requirements):
             found.setdefault(name, []).append(key)
     return found
 
@@ -140,7 +140,7 @@ def choose_server_rows(record: Record) -> list[Key]:
 def choose_client_rows() -> list[Key]:
     """Return the rows for clients, of those that the kill matrix of clients knows."""
     every = list_profile_rows("certify", subjects=CLIENTS, transports=TRANSPORTS)
-    rows = {(check.id, row.id): (check, row) for check, row in every}
+    rows = {case.ids: case for case in every}
     seen = read_seen_by(clients.SEEN_BY)
     keys = add_candidates(rows, (key for found in seen.values() for key in found))
     costs = dict.fromkeys(keys, DEFAULT_COST_MS)

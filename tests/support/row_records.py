@@ -18,7 +18,6 @@ from typing import Any
 
 from conformance.judging.selection import ROLES, Subjects, list_profile_rows
 from conformance.judging.session import Session
-from conformance.spec.check import format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport.exchange import Call
 from conformance.transport.settings import make_settings
@@ -90,9 +89,9 @@ def record(name: str) -> Iterator[Record]:
         with Session(target) as session:
             session.discover((), subject.subjects)
             over = (HTTP, GRPC) if grpc else (HTTP,)
-            for check, row in list_profile_rows("certify", subjects=subject.subjects, transports=over):
-                key = format_key(check.id, row.id)
-                result = session.judge(check, row)
+            for case in list_profile_rows("certify", subjects=subject.subjects, transports=over):
+                key = case.key
+                result = session.judge(case)
                 digest = sent.pop(key, None)
                 yield {
                     "key": f"{name} {key}",

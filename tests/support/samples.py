@@ -12,7 +12,7 @@ from zlib import crc32
 from conformance.checks.walk.axes import KINDS
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, TRANSPORTS
 from reference_server.faults import Fault
 from tests.support.step_tracing import Rows
@@ -35,7 +35,7 @@ PLAINEST = ("connection", "fresh")
 def collect_rows(*, over_grpc: bool) -> Rows:
     """Return the rows over a transport without the walk."""
     every = list_profile_rows("certify", dangerous=True, transports=(GRPC,) if over_grpc else (HTTP,))
-    return [(check, row) for check, row in every if not is_walk(check)]
+    return [case for case in every if not is_walk(case.check)]
 
 
 def is_hostile(fault: Fault) -> bool:
@@ -53,7 +53,7 @@ def collect_hostile_rows() -> Rows:
 def select_hostile_rows(fault: Fault) -> Rows:
     """Return the rows that may see such a fault, and the first row of each check of another requirement."""
     own = select_answering(collect_hostile_rows(), fault.breaks)
-    firsts = {check.id: (check, row) for check, row in reversed(collect_hostile_rows()) if (check, row) not in own}
+    firsts = {case.check.id: case for case in reversed(collect_hostile_rows()) if case not in own}
     over = [case for case in firsts.values() if case[0].is_over_grpc == fault.over_grpc]
     return [*own, *over]
 
@@ -67,15 +67,15 @@ def is_walk(check: Check) -> bool:
 def collect_walk_rows(kind: str) -> Rows:
     """Return the rows of the walk that send requests of a kind, the brief ones first."""
     every = list_profile_rows("certify", transports=TRANSPORTS)
-    found = [(check, row) for check, row in every if is_walk(check) and row.values[0] == kind]
+    found = [case for case in every if is_walk(case.check) and case.row.values[0] == kind]
     return sorted(found, key=lambda case: case[1].values[-1] == "rest")
 
 
 @cache
 def collect_walk_samples() -> Rows:
     """Return a few rows of the walk, for servers that are honest in a way of their own."""
-    every = [(check, row) for kind in KINDS for check, row in collect_walk_rows(kind)]
-    return [(check, row) for check, row in every if (row.role, row.values[-1]) in WALK_SAMPLES]
+    every = [case for kind in KINDS for case in collect_walk_rows(kind)]
+    return [case for case in every if (case.row.role, case.row.values[-1]) in WALK_SAMPLES]
 
 
 @cache
@@ -84,8 +84,8 @@ def collect_plain_walk_rows() -> Rows:
 
     A plain request that the walk finds wrong blocks every row of its kind with a single value.
     """
-    every = [(check, row) for kind in KINDS for check, row in collect_walk_rows(kind)]
-    return [(check, row) for check, row in every if row.values[1:] == PLAINEST and row.role]
+    every = [case for kind in KINDS for case in collect_walk_rows(kind)]
+    return [case for case in every if case.row.values[1:] == PLAINEST and case.row.role]
 
 
 @cache
@@ -100,7 +100,7 @@ def sort_known_first(fault: Fault, rows: Rows) -> Rows:
     return sorted(rows, key=lambda case: not is_known(fault, case))
 
 
-def is_known(fault: Fault, case: tuple[Check, Row]) -> bool:
+def is_known(fault: Fault, case: Case) -> bool:
     """Whether a row is one of those that saw a fault before; where none is any more, tests take longer, no more."""
     return (case[0].id, case[1].id) in _rows_that_saw().get(fault.name, ())
 
@@ -112,7 +112,7 @@ def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
     """
     known = [case for case in rows if is_known(fault, case)]
     has_known = bool(known)
-    answered = {name for check, row in known for name in check.requirements(row)}
+    answered = {name for case in known for name in case.requirements}
     meant = set(fault.breaks) - (set() if is_doubted else answered)
     of_each = OF_EACH if is_doubted else 1
     one_in = MANY if is_doubted else FEW_OF_FAULT if has_known else FEW_OF_HONEST
@@ -121,10 +121,10 @@ def sample_rows(fault: Fault, rows: Rows, *, is_doubted: bool = False) -> Rows:
     chosen: set[int] = set()
     taken: Counter[str] = Counter()
     for chance, place in sorted(zip(chances, range(len(rows)), strict=True)):
-        check, row = rows[place]
-        is_meant = bool(set(check.requirements(row)) & meant) and taken[check.id] < of_each
-        if is_meant or chance % one_in == 0 or len(chosen) < least or is_known(fault, (check, row)):
-            taken[check.id] += 1
+        case = rows[place]
+        is_meant = bool(set(case.requirements) & meant) and taken[case.check.id] < of_each
+        if is_meant or chance % one_in == 0 or len(chosen) < least or is_known(fault, case):
+            taken[case.check.id] += 1
             chosen.add(place)
     return [rows[place] for place in sorted(chosen)]
 
@@ -133,10 +133,10 @@ def select_answering(rows: Rows, requirements: Collection[str]) -> Rows:
     """Return all rows that answer for any of these requirements: the first of each check, then the second."""
     taken: Counter[str] = Counter()
     found = []
-    for check, row in rows:
-        if set(check.requirements(row)) & set(requirements):
-            found.append((taken[check.id], (check, row)))
-            taken[check.id] += 1
+    for case in rows:
+        if set(case.requirements) & set(requirements):
+            found.append((taken[case.check.id], case))
+            taken[case.check.id] += 1
     return [case for _, case in sorted(found, key=lambda entry: entry[0])]
 
 
@@ -145,5 +145,5 @@ def shuffle_rows(fault: Fault, rows: Rows) -> Rows:
     return sorted(rows, key=lambda case: _chance(fault, case))
 
 
-def _chance(fault: Fault, case: tuple[Check, Row]) -> int:
+def _chance(fault: Fault, case: Case) -> int:
     return crc32(f"{fault.name} {case[0].id} {case[1].id}".encode())

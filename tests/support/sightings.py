@@ -19,7 +19,7 @@ import uvicorn
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.session import Session
 from conformance.roles import roles
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -114,7 +114,7 @@ class Server:
 
 def judge_rows(
     url: str,
-    rows: Iterable[tuple[Check, Row]],
+    rows: Iterable[Case],
     grpc: str | None = None,
     *,
     pause: float = SHORT_PAUSE,
@@ -136,8 +136,8 @@ def judge_rows(
         if surveyed:
             with suppress(TargetLostError):  # each row says so, too
                 session.discover()
-        for check, row in rows:
-            result = session.judge(check, row)
+        for case in rows:
+            result = session.judge(case)
             yield result
             errors += result.outcome is Outcome.ERROR
             if errors > MAX_ERRORS:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from reference_server.faults import Fault, switch_on
 
-Rows = list[tuple[Check, Row]]
+Rows = list[Case]
 # What happens to a connection shows in the exchanges that come after it, in other rows; the methods of gRPC are named
 # when the server starts, whichever row comes first.
 LASTING = ("http_protocol.", "grpc_methods.get_methods")
@@ -46,8 +46,4 @@ def select_relevant(fault: Fault, rows: Rows, steps_of_rows: Mapping[tuple[str, 
     """Return the rows that take a step which the fault replaces; all for a fault of connections, or a broad one."""
     if fault.broad or any(step.startswith(LASTING) for step in fault.steps):
         return rows
-    return [
-        (check, row)
-        for check, row in rows
-        if check.judges_discovery or not steps_of_rows[check.id, row.id].isdisjoint(fault.steps)
-    ]
+    return [case for case in rows if case.check.judges_discovery or not steps_of_rows[case.ids].isdisjoint(fault.steps)]

@@ -19,7 +19,7 @@ def on_each(entries: Iterable[Any], name: Callable[..., str] = _all) -> Callable
     Fixtures are the body's arguments by keyword alone.
 
     Args:
-        entries: what the body is called with; tuples are several arguments.
+        entries: what the body is called with; plain tuples are several arguments.
         name: what an entry is called where it fails, from the same arguments.
     """
 
@@ -27,7 +27,7 @@ def on_each(entries: Iterable[Any], name: Callable[..., str] = _all) -> Callable
         def test(**fixtures: Any) -> None:
             failed = []
             for entry in entries:
-                arguments = entry if isinstance(entry, tuple) else (entry,)
+                arguments = entry if type(entry) is tuple else (entry,)
                 try:
                     body(*arguments, **fixtures)
                 except Exception as error:

@@ -20,10 +20,10 @@ from tests.support import unusual_models
 def test_shrinking_classes_proposes_the_counts_of_the_walk_alone(count: str, is_sent: bool) -> None:
     subjects = Subjects(("identity_fp32",), with_roles=False)
     rows = list_profile_rows("certify", subjects=subjects)
-    case = next((check, row) for check, row in rows if check.area == "walk" and row.id.startswith("classes"))
+    case = next(case for case in rows if case.check.area == "walk" and case.row.id.startswith("classes"))
     with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
         session.discover((), subjects)
-        model = RowModels(session.target, session.survey).build_model(*case)
+        model = RowModels(session.target, session.survey).build_model(case)
     assert isinstance(model, DeployedModel)
     steps = DeployedSteps("classes", model)
     step = {**steps.neutral, "classes": "1", "count": count}
@@ -37,5 +37,5 @@ def test_a_dropped_id_is_nothing_of_an_earlier_request() -> None:
     about_ids = [case for case in rows if case[1].id.startswith(("json-id-", "binary-id-"))]
     with unusual_models.serve(fault="id-left-out") as url, Session(Target(Settings(url))) as session:
         session.discover(BINARY, subjects)
-        results = [session.judge(*case) for case in about_ids]
+        results = [session.judge(case) for case in about_ids]
     assert [result.failure.requirement for result in results if result.failure] == ["OIP-ID"] * len(about_ids)

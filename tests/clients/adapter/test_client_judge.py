@@ -19,7 +19,7 @@ from conformance.clients.inference import Inference, Introduction, Result
 from conformance.clients.peer.peer import Peer
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging.client_session import ClientJudge
-from conformance.spec.check import Check, Row
+from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import CheckResult
@@ -70,7 +70,7 @@ def judged(
     row = Row("row")
     check = Check("client.some-claim", (answers,), None, (row,), body, (over,))
     asked = adapter or ScriptedAdapter()
-    return ClientJudge(asked, asked.introduction, peer, strict=strict)(check, row)
+    return ClientJudge(asked, asked.introduction, peer, strict=strict)(Case(check, row))
 
 
 def test_a_body_that_returns_is_satisfied(peer: Peer) -> None:

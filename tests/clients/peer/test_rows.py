@@ -16,7 +16,7 @@ from conformance.clients.peer.peer import Peer
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
-from conformance.spec.check import Check, Row, list_rows
+from conformance.spec.check import Case, list_rows
 from conformance.spec.extensions import GRPC, HTTP
 from tests.clients.peer.plain_client import PlainClient
 from tests.clients.peer.triton_clients import TritonClients
@@ -63,38 +63,38 @@ def triton(peer: Peer) -> Iterator[TritonClients]:
     client.close()
 
 
-def unmet_by(client: Client, check: Check, row: Row) -> str | None:
+def unmet_by(client: Client, case: Case) -> str | None:
     """Return the requirement that a client does not meet on a row, or None."""
     try:
-        check.body(client, *row.values)
+        case.check.body(client, *case.row.values)
     except (NotApplicableError, BlockedError):
         return None
     except UnmetError as unmet:
-        named = unmet.requirement or check.requirements(row)[0]
+        named = unmet.requirement or case.requirements[0]
         return (to_grpc_requirement(named) if client.is_over_grpc else named) or named
     return None
 
 
 @on_each(select_quick(OVER_HTTP), row_name)
-def test_an_honest_client_meets_every_row(check: Check, row: Row, *, peer: Peer, plain: PlainClient) -> None:
-    check.body(Client(plain, peer, HTTP), *row.values)
+def test_an_honest_client_meets_every_row(case: Case, *, peer: Peer, plain: PlainClient) -> None:
+    case.check.body(Client(plain, peer, HTTP), *case.row.values)
 
 
 @on_each(select_quick(OVER_HTTP), row_name)
-def test_tritonclient_over_http(check: Check, row: Row, *, peer: Peer, triton: TritonClients) -> None:
-    assert unmet_by(Client(triton, peer, HTTP), check, row) in {None, *KNOWN}
+def test_tritonclient_over_http(case: Case, *, peer: Peer, triton: TritonClients) -> None:
+    assert unmet_by(Client(triton, peer, HTTP), case) in {None, *KNOWN}
 
 
 @on_each(OVER_GRPC, row_name)
-def test_tritonclient_over_grpc(check: Check, row: Row, *, peer: Peer, triton: TritonClients) -> None:
-    assert unmet_by(Client(triton, peer, GRPC), check, row) in {None, *KNOWN}
+def test_tritonclient_over_grpc(case: Case, *, peer: Peer, triton: TritonClients) -> None:
+    assert unmet_by(Client(triton, peer, GRPC), case) in {None, *KNOWN}
 
 
 def test_what_tritonclient_does_not_read_is_named(peer: Peer, triton: TritonClients) -> None:
     found = {
-        (row.id, unmet_by(Client(triton, peer, GRPC), check, row))
-        for check, row in OVER_GRPC
-        if check.id == "client-grpc.reads-the-form-that-comes"
+        (case.row.id, unmet_by(Client(triton, peer, GRPC), case))
+        for case in OVER_GRPC
+        if case.check.id == "client-grpc.reads-the-form-that-comes"
     }
     typed = {row for row, name in found if name == "CLIENT-READS-FORM/grpc"}
     assert typed == {"typed", "unpacked", "typed-unknown-fields"}
@@ -136,30 +136,28 @@ class Dropping:
 def test_one_call_may_meet_the_old_connection(
     peer: Peer, triton: TritonClients, row_id: str, calls: int, expected: str | None
 ) -> None:
-    check, row = next(
-        pair for pair in OVER_GRPC if (pair[0].id, pair[1].id) == ("client-grpc.goes-on-after-errors", row_id)
-    )
-    assert unmet_by(Client(Dropping(triton, calls), peer, GRPC), check, row) == expected
+    case = next(pair for pair in OVER_GRPC if (pair[0].id, pair[1].id) == ("client-grpc.goes-on-after-errors", row_id))
+    assert unmet_by(Client(Dropping(triton, calls), peer, GRPC), case) == expected
 
 
 # --- the rows themselves ----------------------------------------------------------------------------------------------
 
 
 @on_each(OVER_HTTP + OVER_GRPC, row_name)
-def test_a_row_answers_for_clients_over_its_transport(check: Check, row: Row) -> None:
-    entries = [ledger.get_requirement(name) for name in check.requirements(row)]
+def test_a_row_answers_for_clients_over_its_transport(case: Case) -> None:
+    entries = [ledger.get_requirement(name) for name in case.requirements]
     assert {entry.party for entry in entries} == {ledger.Party.CLIENT}
-    assert {entry.area for entry in entries} == {check.area}
-    assert check.over == ((GRPC,) if check.area == "client-grpc" else (HTTP,))
+    assert {entry.area for entry in entries} == {case.check.area}
+    assert case.check.over == ((GRPC,) if case.check.area == "client-grpc" else (HTTP,))
 
 
 def test_every_requirement_of_clients_has_a_row() -> None:
-    answered = {name for check, row in OVER_HTTP + OVER_GRPC for name in check.requirements(row)}
+    answered = {name for case in OVER_HTTP + OVER_GRPC for name in case.requirements}
     judged = [entry for entry in ledger.load_for_party(ledger.Party.CLIENT) if entry.level is not ledger.Level.OBSERVE]
     assert sorted({entry.id for entry in judged} - answered) == []
 
 
 def test_ids_are_unique_and_no_check_of_clients_is_run_on_servers() -> None:
-    every = [(check.id, row.id) for check, row in OVER_HTTP + OVER_GRPC]
+    every = [case.ids for case in OVER_HTTP + OVER_GRPC]
     assert len(every) == len(set(every))
     assert {check.id for check, _ in OVER_HTTP + OVER_GRPC} & {check.id for check in checks.load()} == set()
