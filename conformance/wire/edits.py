@@ -6,7 +6,8 @@ An entry of an array is named by its index, by its `name`, or by `@` and its dat
     inputs.0.shape   outputs.-1.parameters.binary_data_size   inputs.IN_BOOL.shape   inputs.@INT8|INT16.data
 
 An edit is called with a document and changes it in place. A value is either the new value or a function that computes
-it from the old one; `plus`, `times`, `cut` and others below return such functions.
+it from the old one; `plus`, `times`, `cut` and others below return such functions. A message inside another one may be
+given as a dict.
 """
 
 from __future__ import annotations
@@ -127,11 +128,10 @@ def _put(owner: Any, key: Any, value: Any) -> None:
     """Set a member of an object or array, or a field of a message."""
     if isinstance(owner, MutableMapping | MutableSequence):
         owner[key] = value
-    elif isinstance(getattr(owner, key), MutableSequence):
-        del getattr(owner, key)[:]
-        getattr(owner, key).extend(value)
     else:
-        setattr(owner, key, value)
+        changed = type(owner)(**{key: value})
+        owner.ClearField(key)
+        owner.MergeFrom(changed)
 
 
 # --- values -----------------------------------------------------------------------------------------------------------

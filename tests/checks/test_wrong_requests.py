@@ -6,23 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.support.wrong_requests import (
-    Body,
-    Data,
-    Edit,
-    Header,
-    Path,
-    WrongRequest,
-    of_json,
-    send_binary,
-    send_json,
-    set_length,
-)
+from conformance.checks.support.wrong_requests import WrongRequest, send_binary, send_json
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.wire.edits import Drop, Set, cut, plus
+from conformance.wire.message_edits import Body, Data, Edit, Header, Path, of_json, set_length
 from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.tensor import Tensor
 

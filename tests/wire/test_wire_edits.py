@@ -23,6 +23,10 @@ ROWS: dict[str, tuple[DocumentEdit, list[dict[str, Any]]]] = {
         [{**INPUTS[0], "shape": [2, 3, 5]}, {**INPUTS[1], "shape": []}],
     ),
     "set-as-text": (Set("inputs.A.name", written("+{}")), [{**INPUTS[0], "name": "+A"}, INPUTS[1]]),
+    "append-an-entry": (
+        Set("inputs", plus([{"name": "C", "datatype": "BOOL", "shape": [1]}])),
+        [*INPUTS, {"name": "C", "datatype": "BOOL", "shape": [1]}],
+    ),
     "drop-entry": (Drop("inputs.A"), INPUTS[1:]),
     "drop-array": (Drop("inputs"), []),
     "repeat-last": (Repeat("inputs.A"), [*INPUTS, INPUTS[0]]),

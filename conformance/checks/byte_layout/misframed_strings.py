@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
-from conformance.checks.support.wrong_requests import (
-    Data,
-    Edit,
-    Fault,
-    Start,
-    WrongRequest,
-    make_refusals,
-    send_binary,
-)
+from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, make_refusals, send_binary
 from conformance.expect.refusals import expect_refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -22,6 +14,7 @@ from conformance.spec.fit import TEXTS
 from conformance.transport.target import Target
 from conformance.wire import strings
 from conformance.wire.edits import Set, update
+from conformance.wire.message_edits import Data, Edit
 from conformance.wire.request import InferRequest, Message
 from conformance.wire.tensor import Tensor
 

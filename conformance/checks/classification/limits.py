@@ -20,10 +20,10 @@ from conformance.checks.support.classes import (
     read_classes,
     read_texts,
 )
-from conformance.checks.support.over_grpc import expect_correct_outputs, make_faulty_call
+from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
-from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_refusals
+from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_call_refusals, make_refusals
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
@@ -32,15 +32,15 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY
 from conformance.spec.check import Only, Row, check, claim, rows
-from conformance.spec.extensions import BINARY, GRPC, HTTP
+from conformance.spec.extensions import BINARY, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
 from conformance.spec.text import format_shape
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.edits import Set, update
-from conformance.wire.grpc_request import Edit, Pb, make_infer_message
+from conformance.wire.edits import Drop, Set, update
+from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
@@ -115,34 +115,19 @@ WRONG_COUNTS = (
 REFUSALS: tuple[Refusal, ...] = make_refusals("CLS-COUNT-WRONG", _request_two_classes, WRONG_COUNTS)
 
 
-def _make_count_setter(**field: object) -> Edit:
-    """Return a function that sets the parameter `classification` of a gRPC call to `field`, such as int64_param=-1.
-
-    Without `field`, the parameter has no value.
-    """
-
-    def set_parameter(request: Pb) -> None:
-        parameter = request.outputs[0].parameters["classification"]
-        parameter.Clear()
-        for kind, value in field.items():
-            setattr(parameter, kind, value)
-
-    return set_parameter
-
-
-def _build_parameter_refusal(fault: str, fit: Fit | None = None, **field: object) -> Refusal:
-    """Return the `Refusal` of a gRPC call whose parameter `classification` has a wrong type or value."""
-    return make_faulty_call(fault, "CLS-COUNT-WRONG/grpc", "scores", _make_count_setter(**field), classes=2, fit=fit)
-
-
-REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
-    _build_parameter_refusal("count-of-minus-1", SCORED, int64_param=-1),
-    _build_parameter_refusal("count-right-only-modulo-2-to-the-32", int64_param=2 - 2**32),
-    _build_parameter_refusal("count-as-string", SCORED, string_param="2"),
-    _build_parameter_refusal("count-as-boolean", bool_param=True),
-    _build_parameter_refusal("count-as-double", double_param=2.0),
-    _build_parameter_refusal("count-as-unsigned", uint64_param=2),
-    _build_parameter_refusal("count-without-a-kind"),
+WRONG_COUNTS_OVER_GRPC = (
+    Fault("count-of-minus-1", "scores", Set(f"{_COUNT}.int64_param", -1), SCORED),
+    Fault("count-right-only-modulo-2-to-the-32", "scores", Set(f"{_COUNT}.int64_param", 2 - 2**32)),
+    Fault("count-as-string", "scores", Set(f"{_COUNT}.string_param", "2"), SCORED),
+    Fault("count-as-boolean", "scores", Set(f"{_COUNT}.bool_param", True)),
+    Fault("count-as-double", "scores", Set(f"{_COUNT}.double_param", 2.0)),
+    Fault("count-as-unsigned", "scores", Set(f"{_COUNT}.uint64_param", 2)),
+    Fault("count-without-a-kind", "scores", Drop(f"{_COUNT}.int64_param")),
+)
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = make_call_refusals(
+    "CLS-COUNT-WRONG/grpc",
+    _request_two_classes,
+    [replace(fault, needs=CLASSES_OVER_GRPC) for fault in WRONG_COUNTS_OVER_GRPC],
 )
 
 
@@ -301,27 +286,24 @@ def _list_scores(model: Model) -> InferRequest:
     return model.request(choose_inputs(model, name)[0], send="json", outputs=[name])
 
 
-def _set_on_call(call: Pb) -> None:
-    call.parameters["classification"].int64_param = CLASSES["classification"]
-
-
-def _set_on_input(call: Pb) -> None:
-    call.inputs[0].parameters["classification"].int64_param = CLASSES["classification"]
+# The same over gRPC, where a parameter names the kind of its value.
+_ON_THE_CALL = Set("parameters.classification.int64_param", CLASSES["classification"])
+_ON_AN_INPUT = Set("inputs.0.parameters.classification.int64_param", CLASSES["classification"])
 
 
 @claim("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
 @rows(
     Row(
         "on-the-request",
-        (WrongRequest(_send_scores, (Set("parameters", CLASSES),)), _set_on_call),
+        (WrongRequest(_send_scores, (Set("parameters", CLASSES),)), _ON_THE_CALL),
         fit=_SCORED_IN_JSON,
     ),
     (
         "on-the-request-of-a-listed-output",
         WrongRequest(_list_scores, (Set("parameters", CLASSES),)),
-        _set_on_call,
+        _ON_THE_CALL,
     ),
-    ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),)), _set_on_input),
+    ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),)), _ON_AN_INPUT),
     Row(
         "beside-the-parameters",
         (WrongRequest(_list_scores, (update("outputs.0", **CLASSES),)), None),
@@ -330,7 +312,7 @@ def _set_on_input(call: Pb) -> None:
     ),
 )
 def parameter_at_another_place_classifies_nothing(
-    target: Peer, model: Model, request: WrongRequest, edit_call: Edit | None
+    target: Peer, model: Model, request: WrongRequest, edit_call: Set | None
 ) -> str:
     """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)

@@ -5,116 +5,68 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, REFUSALS, SPECIAL_CHARACTERS
+from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, ONE_INPUT, REFUSALS, SPECIAL_CHARACTERS
 from conformance.checks.support.deployed_models import find_distinct_model
-from conformance.checks.support.over_grpc import change_nothing, make_faulty_call, set_shape, set_typed_contents
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
-from conformance.checks.support.wrong_requests import sample_inputs
+from conformance.checks.support.wrong_requests import (
+    Fault,
+    make_call_refusals,
+    sample_inputs,
+    send_typed_contents,
+)
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import GRPC, HTTP
-from conformance.spec.fit import JSON, Fit
+from conformance.spec.fit import JSON
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
-from conformance.wire.grpc_request import Edit, Pb
+from conformance.wire.edits import Drop, Set, cut, plus, update
+from conformance.wire.message_edits import Body
 
 # --- calls with one fault ---------------------------------------------------------------------------------------------
 
 
-def _name_unknown_model(request: Pb) -> None:
-    request.model_name = "there-is-no-such-model"
-
-
-def _name_model_with_special_characters(request: Pb) -> None:
-    request.model_name = SPECIAL_CHARACTERS
-
-
-def _request_unknown_output(request: Pb) -> None:
-    request.outputs.add(name="THERE_IS_NO_SUCH_OUTPUT")
-
-
-def _name_unknown_input(request: Pb) -> None:
-    request.inputs[0].name = "THERE_IS_NO_SUCH_INPUT"
-
-
-def _delete_inputs(request: Pb) -> None:
-    del request.inputs[:]
-
-
-def _delete_last_input(request: Pb) -> None:
-    del request.inputs[-1]
-
-
-def _make_datatype_setter(datatype: str) -> Edit:
-    def set_datatype(request: Pb) -> None:
-        request.inputs[0].datatype = datatype
-
-    return set_datatype
-
-
-def _add_unknown_input(request: Pb) -> None:
-    entry = request.inputs.add(name="FURTHER", datatype="INT32", shape=[1])
-    entry.contents.int_contents.append(1)
-
-
-def _change_input_to_floats(request: Pb) -> None:
-    request.inputs[0].datatype = "FP32"
-    set_typed_contents("fp32_contents", 1.0, 2.0, 3.0)(request)
-
-
-MISNAMED_INPUTS_OVER_GRPC: tuple[Refusal, ...] = (
-    replace(
-        make_faulty_call(
-            "needed-input-under-an-unknown-name",
-            "OIP-SIGNATURE/grpc",
-            "identity_int32",
-            _name_unknown_input,
-            unknown=True,
-        ),
-        tensors=sample_inputs,
-        fit=Fit(max_inputs=1, is_json=True),  # if a model has several inputs, the first may be optional
-    ),
-)
-_FAULTY_CALLS: tuple[Refusal, ...] = (
-    make_faulty_call("unknown-model", "OIP-REFUSAL/grpc", "identity_int32", _name_unknown_model, unknown=True),
-    make_faulty_call(
-        "unknown-model-with-signs",
-        "OIP-REFUSAL/grpc",
+# A server may assign the misnamed input to the only input that is missing.
+_MISNAMED_INPUTS = (
+    Fault(
+        "needed-input-under-an-unknown-name",
         "identity_int32",
-        _name_model_with_special_characters,
+        Set("inputs.0.name", "THERE_IS_NO_SUCH_INPUT"),
+        ONE_INPUT,
         unknown=True,
     ),
-    make_faulty_call("unknown-output", "OIP-REFUSAL/grpc", "identity_int32", _request_unknown_output, unknown=True),
-    make_faulty_call("no-inputs", "OIP-REFUSAL/grpc", "identity_int32", _delete_inputs),
-    make_faulty_call("needed-input-missing", "OIP-REFUSAL/grpc", "add_sub", _delete_last_input),
-    make_faulty_call(
-        "cut-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda body: body[:-2], unknown=True
-    ),
-    make_faulty_call(
-        "no-message", "OIP-REFUSAL/grpc", "identity_int32", change_nothing, body=lambda _: b"\xff\xff\xff", unknown=True
-    ),
-    make_faulty_call(
-        "json-for-a-message",
-        "OIP-REFUSAL/grpc",
-        "identity_int32",
-        change_nothing,
-        body=lambda _: b'{"inputs":[]}',
-        unknown=True,
-    ),
-    make_faulty_call("another-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _change_input_to_floats),
-    make_faulty_call("unknown-datatype", "OIP-SIGNATURE/grpc", "identity_int32", _make_datatype_setter("INT33")),
-    make_faulty_call("another-shape", "OIP-SIGNATURE/grpc", "fixed", set_shape(3, 2)),
-    make_faulty_call("another-rank", "OIP-SIGNATURE/grpc", "fixed", set_shape(6)),
-    make_faulty_call("negative-shape", "OIP-SIGNATURE/grpc", "identity_int32", set_shape(-3)),
-    make_faulty_call("further-input", "OIP-SIGNATURE/grpc", "identity_int32", _add_unknown_input, unknown=True),
 )
-# Faults that do not depend on a role's signature; these also go to deployed models.
-_FAULTS_OF_ANY_MODEL = ("unknown-model", "unknown-output", "no-inputs", "no-message", "unknown-datatype")
+IMPOSSIBLE_CALLS = (
+    Fault("unknown-model", "identity_int32", Set("model_name", "there-is-no-such-model"), JSON, unknown=True),
+    Fault("unknown-model-with-signs", "identity_int32", Set("model_name", SPECIAL_CHARACTERS), unknown=True),
+    Fault(
+        "unknown-output", "identity_int32", Set("outputs", [{"name": "THERE_IS_NO_SUCH_OUTPUT"}]), JSON, unknown=True
+    ),
+    Fault("no-inputs", "identity_int32", Drop("inputs"), JSON),
+    Fault("needed-input-missing", "add_sub", Drop("inputs.-1")),
+    Fault("cut-message", "identity_int32", Body(cut(2)), unknown=True),
+    Fault("no-message", "identity_int32", Body(b"\xff\xff\xff"), JSON, unknown=True),
+    Fault("json-for-a-message", "identity_int32", Body(b'{"inputs":[]}'), unknown=True),
+)
+_FLOATS = {"fp32_contents": [1.0, 2.0, 3.0]}
+_FURTHER_INPUT = {"name": "FURTHER", "datatype": "INT32", "shape": [1], "contents": {"int_contents": [1]}}
+METADATA_CONFLICTS = (
+    Fault("another-datatype", "identity_int32", update("inputs.0", datatype="FP32", contents=_FLOATS)),
+    Fault("unknown-datatype", "identity_int32", Set("inputs.0.datatype", "INT33"), JSON),
+    Fault("another-shape", "fixed", Set("inputs.0.shape", [3, 2])),
+    Fault("another-rank", "fixed", Set("inputs.0.shape", [6])),
+    Fault("negative-shape", "identity_int32", Set("inputs.0.shape", [-3])),
+    Fault("further-input", "identity_int32", Set("inputs", plus([_FURTHER_INPUT])), unknown=True),
+)
+MISNAMED_INPUTS_OVER_GRPC = make_call_refusals(
+    "OIP-SIGNATURE/grpc", send_typed_contents, _MISNAMED_INPUTS, sample_inputs
+)
 REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
     *MISNAMED_INPUTS_OVER_GRPC,
-    *[replace(call, fit=JSON if call.fault in _FAULTS_OF_ANY_MODEL else None) for call in _FAULTY_CALLS],
+    *make_call_refusals("OIP-REFUSAL/grpc", send_typed_contents, IMPOSSIBLE_CALLS),
+    *make_call_refusals("OIP-SIGNATURE/grpc", send_typed_contents, METADATA_CONFLICTS),
 )
 
 

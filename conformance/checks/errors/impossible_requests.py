@@ -15,12 +15,8 @@ from urllib.parse import quote
 
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import (
-    Body,
-    Data,
-    Edit,
     Fault,
     InputsBuilder,
-    Path,
     make_refusals,
     sample_inputs,
     send_binary,
@@ -32,6 +28,7 @@ from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, Fit
 from conformance.wire.datatypes import INTEGERS, lookup
 from conformance.wire.edits import Drop, Repeat, Set, cut, enclosed, plus, replaced, times, update
+from conformance.wire.message_edits import Body, Data, Edit, Path
 from conformance.wire.request import InferRequest, Message
 
 NO_MODEL = "/v2/models/no_model_of_this_name"

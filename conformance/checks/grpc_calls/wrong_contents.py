@@ -10,19 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.over_grpc import (
-    NUMBERS,
-    chain_edits,
-    choose_revealing_inputs,
-    cut_raw_contents,
-    expect_correct_outputs,
-    lengthen_raw_contents,
-    make_faulty_call,
-    set_raw_contents,
-    set_shape,
-    set_typed_contents,
-)
+from conformance.checks.support.over_grpc import choose_revealing_inputs, expect_correct_outputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
+from conformance.checks.support.wrong_requests import (
+    Fault,
+    make_call_refusals,
+    send_raw_contents,
+    send_typed_contents,
+)
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -30,191 +25,145 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.fit import ANY, JSON, SEVERAL_INPUTS, Fit
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.wire.grpc_request import CONTENTS_FIELDS, Edit, Pb, fill_contents, make_infer_message
+from conformance.wire.datatypes import DATATYPES
+from conformance.wire.edits import Drop, Repeat, Set, chain, cut, plus
+from conformance.wire.grpc_request import CONTENTS_FIELDS, Pb, fill_contents, make_infer_message
+from conformance.wire.message_edits import Edit
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor, decode
 
-
-def _clear_raw(request: Pb) -> None:
-    """Remove all raw contents."""
-    del request.raw_input_contents[:]
+# --- values that follow from the inputs -------------------------------------------------------------------------------
 
 
-def _remove_raw_entry(request: Pb) -> None:
-    del request.raw_input_contents[-1]
-
-
-def _repeat_raw_entry(request: Pb) -> None:
-    request.raw_input_contents.append(request.raw_input_contents[0])
-
-
-def _add_typed_contents(request: Pb) -> None:
-    request.inputs[0].contents.int_contents.extend([1, 2, 3])
-
-
-def _mix_typed_and_raw_inputs(request: Pb) -> None:
-    """Give the first input typed contents, and keep a raw entry only for the second input."""
-    raw = request.raw_input_contents[1]
-    _clear_raw(request)
-    request.raw_input_contents.append(raw)
-    request.inputs[0].contents.int_contents.extend([1, 2, 3])
-
-
-def _repeat_raw_as_typed(request: Pb) -> None:
+def _repeat_raw_as_typed(call: Pb) -> None:
     """Repeat the raw contents of the first input as typed contents."""
-    entry = request.inputs[0]
-    array = decode(entry.datatype, tuple(entry.shape), request.raw_input_contents[0])
+    entry = call.inputs[0]
+    array = decode(entry.datatype, tuple(entry.shape), call.raw_input_contents[0])
     fill_contents(entry.contents, Tensor(entry.name, entry.datatype, tuple(entry.shape), array))
 
 
-def _find_typed_field(request: Pb) -> Any:
+def _find_typed_field(call: Pb) -> Any:
     """Return the field with the typed contents of the first input."""
-    return getattr(request.inputs[0].contents, CONTENTS_FIELDS[request.inputs[0].datatype])
+    return getattr(call.inputs[0].contents, CONTENTS_FIELDS[call.inputs[0].datatype])
 
 
-def _remove_last_element(request: Pb) -> None:
-    del _find_typed_field(request)[-1]
+def _remove_last_element(call: Pb) -> None:
+    del _find_typed_field(call)[-1]
 
 
-def _repeat_last_element(request: Pb) -> None:
-    elements = _find_typed_field(request)
+def _repeat_last_element(call: Pb) -> None:
+    elements = _find_typed_field(call)
     elements.append(elements[-1])
 
 
-def _set_strings(*data: str, count: int) -> Edit:
-    """Return an edit that sets raw BYTES data, given in hex, and the number of elements."""
-    return chain_edits(set_shape(count), set_raw_contents(bytes.fromhex("".join(data))))
+# --- the tables -------------------------------------------------------------------------------------------------------
 
-
-SIZES: tuple[Refusal, ...] = (
-    make_faulty_call(
-        "raw-one-byte-short", "GRPC-SIZE-WRONG", "identity_int32", cut_raw_contents, "binary", fit=NUMBERS
-    ),
-    make_faulty_call(
-        "raw-one-byte-long", "GRPC-SIZE-WRONG", "identity_int32", lengthen_raw_contents, "binary", fit=NUMBERS
-    ),
-    make_faulty_call("raw-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4), "binary"),
-    make_faulty_call("raw-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2), "binary"),
-    make_faulty_call("raw-empty", "GRPC-SIZE-WRONG", "identity_fp32", set_raw_contents(b""), "binary"),
-    make_faulty_call(
-        "raw-in-8-bytes-an-element", "GRPC-SIZE-WRONG", "identity_fp32", set_raw_contents(bytes(24)), "binary"
-    ),
-    make_faulty_call(
-        "raw-in-2-bytes-an-element", "GRPC-SIZE-WRONG", "identity_uint64", set_raw_contents(bytes(6)), "binary"
-    ),
-    make_faulty_call("typed-one-element-short", "GRPC-SIZE-WRONG", "identity_int32", set_shape(4)),
-    make_faulty_call("typed-one-element-long", "GRPC-SIZE-WRONG", "identity_int32", set_shape(2)),
-    make_faulty_call("typed-strings-one-short", "GRPC-SIZE-WRONG", "identity_bytes", set_shape(4)),
-    make_faulty_call("typed-booleans-one-long", "GRPC-SIZE-WRONG", "identity_bool", set_shape(2)),
-    make_faulty_call(
-        "length-past-the-end",
-        "GRPC-RAW-BYTES-MISFRAMED",
-        "identity_bytes",
-        _set_strings("05000000 6162", count=1),
-        "binary",
-    ),
-    make_faulty_call(
-        "length-of-2-to-the-32-less-1",
-        "GRPC-RAW-BYTES-MISFRAMED",
-        "identity_bytes",
-        _set_strings("ffffffff 61", count=1),
-        "binary",
-    ),
-    make_faulty_call(
-        "three-bytes-of-a-length",
-        "GRPC-RAW-BYTES-MISFRAMED",
-        "identity_bytes",
-        _set_strings("010000", count=1),
-        "binary",
-    ),
-    make_faulty_call(
-        "byte-behind-the-last-string",
-        "GRPC-RAW-BYTES-MISFRAMED",
-        "identity_bytes",
-        _set_strings("01000000 61 62", count=1),
-        "binary",
-    ),
-    make_faulty_call(
-        "string-too-few", "GRPC-RAW-BYTES-MISFRAMED", "identity_bytes", _set_strings("01000000 61", count=2), "binary"
-    ),
-    make_faulty_call(
-        "string-too-many",
-        "GRPC-RAW-BYTES-MISFRAMED",
-        "identity_bytes",
-        _set_strings("01000000 61 01000000 62", count=1),
-        "binary",
-    ),
-)
-
-FORMS: tuple[Refusal, ...] = (
-    make_faulty_call("no-contents-at-all", "GRPC-CONTENTS-MISSING", "identity_int32", _clear_raw, "binary", fit=ANY),
-    make_faulty_call(
-        "raw-entry-missing-for-the-last-input",
-        "GRPC-CONTENTS-MISSING",
-        "add_sub",
-        _remove_raw_entry,
-        "binary",
-        fit=SEVERAL_INPUTS,
-    ),
-    make_faulty_call(
-        "raw-entry-more-than-inputs", "GRPC-RAW-EXTRA", "identity_int32", _repeat_raw_entry, "binary", fit=ANY
-    ),
-    make_faulty_call("raw-and-typed-contents", "GRPC-RAW-AND-TYPED", "identity_int32", _add_typed_contents, "binary"),
-    make_faulty_call(
-        "raw-for-one-input-and-typed-for-another", "GRPC-RAW-AND-TYPED", "add_sub", _mix_typed_and_raw_inputs, "binary"
-    ),
-    make_faulty_call("int8-of-300", "OIP-RANGE/grpc", "identity_int8", set_typed_contents("int_contents", 1, 300, 3)),
-    make_faulty_call(
-        "int8-of-minus-129", "OIP-RANGE/grpc", "identity_int8", set_typed_contents("int_contents", 1, -129, 3)
-    ),
-    make_faulty_call(
-        "int16-of-32768", "OIP-RANGE/grpc", "identity_int16", set_typed_contents("int_contents", 1, 32768, 3)
-    ),
-    make_faulty_call(
-        "uint8-of-256", "OIP-RANGE/grpc", "identity_uint8", set_typed_contents("uint_contents", 1, 256, 3)
-    ),
-    make_faulty_call(
-        "uint16-of-65536", "OIP-RANGE/grpc", "identity_uint16", set_typed_contents("uint_contents", 1, 65536, 3)
-    ),
-)
-
-
+# Deployed models whose first input is BYTES, and others.
 _STRINGS = Fit(inputs=frozenset({"BYTES"}))
+_NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
+_FIRST_RAW = "raw_input_contents.0"
+
+
+def _set_shape(*shape: int) -> Set:
+    return Set("inputs.0.shape", shape)
+
+
+def _set_typed(field: str, *values: float) -> Set:
+    """Return an edit that replaces the typed contents of the first input by these values in a field."""
+    return Set("inputs.0.contents", {field: values})
+
+
+def _set_strings(*data: str, count: int) -> tuple[Edit, ...]:
+    """Return edits that set raw BYTES data, given in hex, and the number of elements."""
+    return _set_shape(count), Set(_FIRST_RAW, bytes.fromhex("".join(data)))
+
+
+RAW_SIZES = (
+    Fault("raw-one-byte-short", "identity_int32", Set(_FIRST_RAW, cut(1)), _NUMBERS),
+    Fault("raw-one-byte-long", "identity_int32", Set(_FIRST_RAW, plus(b"\0")), _NUMBERS),
+    Fault("raw-one-element-short", "identity_int32", _set_shape(4)),
+    Fault("raw-one-element-long", "identity_int32", _set_shape(2)),
+    Fault("raw-empty", "identity_fp32", Set(_FIRST_RAW, b"")),
+    Fault("raw-in-8-bytes-an-element", "identity_fp32", Set(_FIRST_RAW, bytes(24))),
+    Fault("raw-in-2-bytes-an-element", "identity_uint64", Set(_FIRST_RAW, bytes(6))),
+)
+TYPED_SIZES = (
+    Fault("typed-one-element-short", "identity_int32", _set_shape(4)),
+    Fault("typed-one-element-long", "identity_int32", _set_shape(2)),
+    Fault("typed-strings-one-short", "identity_bytes", _set_shape(4)),
+    Fault("typed-booleans-one-long", "identity_bool", _set_shape(2)),
+)
+MISFRAMED_STRINGS = (
+    Fault("length-past-the-end", "identity_bytes", _set_strings("05000000 6162", count=1)),
+    Fault("length-of-2-to-the-32-less-1", "identity_bytes", _set_strings("ffffffff 61", count=1)),
+    Fault("three-bytes-of-a-length", "identity_bytes", _set_strings("010000", count=1)),
+    Fault("byte-behind-the-last-string", "identity_bytes", _set_strings("01000000 61 62", count=1)),
+    Fault("string-too-few", "identity_bytes", _set_strings("01000000 61", count=2)),
+    Fault("string-too-many", "identity_bytes", _set_strings("01000000 61 01000000 62", count=1)),
+)
+MISSING_CONTENTS = (
+    Fault("no-contents-at-all", "identity_int32", Drop("raw_input_contents"), ANY),
+    Fault("raw-entry-missing-for-the-last-input", "add_sub", Drop("raw_input_contents.-1"), SEVERAL_INPUTS),
+)
+EXTRA_CONTENTS = (Fault("raw-entry-more-than-inputs", "identity_int32", Repeat(_FIRST_RAW), ANY),)
+RAW_AND_TYPED = (
+    Fault("raw-and-typed-contents", "identity_int32", _set_typed("int_contents", 1, 2, 3)),
+    Fault(
+        "raw-for-one-input-and-typed-for-another",
+        "add_sub",
+        (Drop(_FIRST_RAW), _set_typed("int_contents", 1, 2, 3)),
+    ),
+)
+ELEMENTS_OUT_OF_RANGE = (
+    Fault("int8-of-300", "identity_int8", _set_typed("int_contents", 1, 300, 3)),
+    Fault("int8-of-minus-129", "identity_int8", _set_typed("int_contents", 1, -129, 3)),
+    Fault("int16-of-32768", "identity_int16", _set_typed("int_contents", 1, 32768, 3)),
+    Fault("uint8-of-256", "identity_uint8", _set_typed("uint_contents", 1, 256, 3)),
+    Fault("uint16-of-65536", "identity_uint16", _set_typed("uint_contents", 1, 65536, 3)),
+)
+REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
+    *make_call_refusals("GRPC-SIZE-WRONG", send_raw_contents, RAW_SIZES),
+    *make_call_refusals("GRPC-SIZE-WRONG", send_typed_contents, TYPED_SIZES),
+    *make_call_refusals("GRPC-RAW-BYTES-MISFRAMED", send_raw_contents, MISFRAMED_STRINGS),
+    *make_call_refusals("GRPC-CONTENTS-MISSING", send_raw_contents, MISSING_CONTENTS),
+    *make_call_refusals("GRPC-RAW-EXTRA", send_raw_contents, EXTRA_CONTENTS),
+    *make_call_refusals("GRPC-RAW-AND-TYPED", send_raw_contents, RAW_AND_TYPED),
+    *make_call_refusals("OIP-RANGE/grpc", send_typed_contents, ELEMENTS_OUT_OF_RANGE),
+)
+
 # Calls only for deployed models, made from their sample inputs.
-SIZES_OF_MODELS: tuple[Refusal, ...] = (
-    make_faulty_call("own-typed-element-missing", "GRPC-SIZE-WRONG", None, _remove_last_element, fit=JSON),
-    make_faulty_call("own-typed-element-repeated", "GRPC-SIZE-WRONG", None, _repeat_last_element, fit=JSON),
-    make_faulty_call("own-last-string-cut", "GRPC-RAW-BYTES-MISFRAMED", None, cut_raw_contents, "binary", fit=_STRINGS),
-    make_faulty_call(
-        "own-byte-behind-the-strings", "GRPC-RAW-BYTES-MISFRAMED", None, lengthen_raw_contents, "binary", fit=_STRINGS
-    ),
+TYPED_SIZES_OF_MODELS = (
+    Fault("own-typed-element-missing", None, _remove_last_element, JSON),
+    Fault("own-typed-element-repeated", None, _repeat_last_element, JSON),
 )
-FORMS_OF_MODELS: tuple[Refusal, ...] = (
-    make_faulty_call(
-        "own-raw-and-typed-contents", "GRPC-RAW-AND-TYPED", None, _repeat_raw_as_typed, "binary", fit=JSON
-    ),
+STRINGS_OF_MODELS = (
+    Fault("own-last-string-cut", None, Set(_FIRST_RAW, cut(1)), _STRINGS),
+    Fault("own-byte-behind-the-strings", None, Set(_FIRST_RAW, plus(b"\0")), _STRINGS),
 )
+RAW_AND_TYPED_OF_MODELS = (Fault("own-raw-and-typed-contents", None, _repeat_raw_as_typed, JSON),)
+REFUSALS_OF_MODELS: tuple[Refusal, ...] = (
+    *make_call_refusals("GRPC-SIZE-WRONG", send_typed_contents, TYPED_SIZES_OF_MODELS),
+    *make_call_refusals("GRPC-RAW-BYTES-MISFRAMED", send_raw_contents, STRINGS_OF_MODELS),
+    *make_call_refusals("GRPC-RAW-AND-TYPED", send_raw_contents, RAW_AND_TYPED_OF_MODELS),
+)
+_ROWS = (*REFUSALS_OVER_GRPC, *REFUSALS_OF_MODELS)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 @check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-SIZE-WRONG", over=(GRPC,))
-@rows(*make_refusal_rows((*SIZES, *SIZES_OF_MODELS), "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
+@rows(*make_refusal_rows(_ROWS, "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
 def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses contents that do not fill the shape exactly."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
 @check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-CONTENTS-MISSING", over=(GRPC,))
-@rows(
-    *make_refusal_rows(
-        (*FORMS, *FORMS_OF_MODELS), "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"
-    )
-)
+@rows(*make_refusal_rows(_ROWS, "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"))
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses contents that are missing, given twice, both raw and typed, or out of the datatype's range."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
-
-
-REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (*SIZES, *FORMS)
 
 
 # --- contents in the field of another datatype ------------------------------------------------------------------------
@@ -260,11 +209,11 @@ def another_field_is_refused_or_read(
     right = Tensor.from_values(
         spec.name, spec.datatype, list(map(bool, values)) if spec.datatype == "BOOL" else values, shape
     )
-    message = make_infer_message(model.request([right]), chain_edits(_clear_raw, set_typed_contents(field, *values)))
+    message = make_infer_message(model.request([right]), chain(Drop("raw_input_contents"), _set_typed(field, *values)))
     return _expect_refused_or_read(target, model, message, [right])
 
 
-def _move_to_another_field(tensor: Tensor) -> Edit:
+def _move_to_another_field(tensor: Tensor) -> Set:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
     Raises:
@@ -276,7 +225,7 @@ def _move_to_another_field(tensor: Tensor) -> Edit:
     elements = tensor.array.reshape(-1)
     if not np.array_equal(elements.astype(dtype), elements):
         raise NotApplicableError(f"{field} cannot hold the elements of {tensor.name}")
-    return set_typed_contents(field, *elements.tolist())
+    return _set_typed(field, *elements.tolist())
 
 
 def _expect_refused_or_read(target: GrpcTarget, model: Model, message: Message, tensors: Sequence[Tensor]) -> str:

@@ -9,15 +9,11 @@ from conformance.checks.support.deployed_models import require_json, require_no_
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
-    Header,
     WrongRequest,
     make_refusals,
-    of_body,
-    of_json,
     sample_inputs,
     send_json,
     send_raw,
-    set_length,
 )
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
@@ -30,6 +26,7 @@ from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.edits import plus, times, written
+from conformance.wire.message_edits import Header, of_body, of_json, set_length
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, InferRequest, Message
 from conformance.wire.tensor import Tensor
 

@@ -6,15 +6,7 @@ from typing import Any
 
 from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
-from conformance.checks.support.wrong_requests import (
-    Edit,
-    Fault,
-    Start,
-    WrongRequest,
-    make_refusals,
-    send_binary,
-    send_json,
-)
+from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, make_refusals, send_binary, send_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, has_declined
 from conformance.expect.unmet import block_if, is_met
@@ -23,6 +15,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, JSON
 from conformance.transport.target import Target
 from conformance.wire.edits import Set, chain
+from conformance.wire.message_edits import Edit
 from conformance.wire.request import InferRequest, RequestedOutput
 
 # --- misplaced --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from conformance.checks.raw.raw_answers import (
 from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.deployed_models import require_several_inputs
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
-from conformance.checks.support.wrong_requests import Body, Fault, make_refusals, send_raw, set_length
+from conformance.checks.support.wrong_requests import Fault, make_refusals, send_raw
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
@@ -26,6 +26,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ONE_INPUT, SEVERAL_INPUTS
 from conformance.spec.text import escape_text, format_shape
 from conformance.transport.target import Target
+from conformance.wire.message_edits import Body, set_length
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 

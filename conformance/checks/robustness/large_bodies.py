@@ -15,6 +15,7 @@ from conformance.checks.robustness.hostile_requests import (
     make_plain_request,
     make_row,
 )
+from conformance.checks.support.wrong_requests import WrongRequest, send_raw_contents
 from conformance.expect.content_coding import compress_zlib
 from conformance.expect.expectation import expect
 from conformance.roles.model import MessageBuilder, Model
@@ -22,7 +23,9 @@ from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import GRPC, HTTP, RAW
 from conformance.transport.peer import Peer
 from conformance.transport.target import Target
+from conformance.wire.edits import Set, plus
 from conformance.wire.grpc_request import make_infer_message
+from conformance.wire.message_edits import Body, Edit
 from conformance.wire.request import Message
 
 # --- documents --------------------------------------------------------------------------------------------------------
@@ -113,40 +116,15 @@ def large_document_is_answered_or_refused(target: Peer, model: Model, name: str,
 
 # --- over gRPC ---------------------------------------------------------------------------------------------------------
 
-Pb = Any  # the generated classes have no type hints
+
+def _edit_call(*edits: Edit) -> WrongRequest:
+    """Return a plain call that these edits change."""
+    return WrongRequest(send_raw_contents, edits, make_infer_message)
 
 
-def _edit_call(edit: Callable[[Pb], None]) -> MessageBuilder:
-    """Return a builder of a plain call whose message is changed by `edit`."""
-    return lambda model: make_infer_message(model.request(), edit)
-
-
-def _set_raw_data(octets: bytes) -> Callable[[Pb], None]:
-    """Return a function that replaces the first raw entry of a call."""
-
-    def replace_raw_entry(call: Pb) -> None:
-        call.raw_input_contents[0] = octets
-        call.inputs[0].shape[:] = [len(octets) // 4]
-
-    return replace_raw_entry
-
-
-def _add_many(field: str) -> Callable[[Pb], None]:
-    """Return a function that adds many entries to a field of a call."""
-
-    def add_entries(call: Pb) -> None:
-        for number in range(MANY):
-            getattr(call, field).add(name=f"N{number}")
-
-    return add_entries
-
-
-def _add_raw_entries(call: Pb) -> None:
-    call.raw_input_contents.extend([b""] * MANY)
-
-
-def _set_long_shape(call: Pb) -> None:
-    call.inputs[0].shape[:] = [1] * MANY
+def _append_many_names(entries: list[Any]) -> list[Any]:
+    """Return entries and many others, which have only a name."""
+    return [*entries, *({"name": f"N{number}"} for number in range(MANY))]
 
 
 @check(
@@ -158,17 +136,15 @@ def _set_long_shape(call: Pb) -> None:
     only=Only(GRPC, "`large-document-is-answered-or-refused` has the limits of JSON"),
 )
 @rows(
-    make_row("16-MiB-of-a-tensor", _edit_call(_set_raw_data(b"\0" * 16 * MIB))),
-    make_row("id-of-1-MiB", _edit_call(lambda call: setattr(call, "id", "x" * MIB))),
-    make_row("100000-inputs", _edit_call(_add_many("inputs"))),
-    make_row("100000-outputs", _edit_call(_add_many("outputs"))),
-    make_row("100000-raw-entries", _edit_call(_add_raw_entries)),
-    make_row("shape-of-100000-dimensions", _edit_call(_set_long_shape)),
     make_row(
-        "groups-100000-deep",
-        lambda model: make_infer_message(model.request()).with_body(b"\x0b" * DEPTH),
-        dangerous=True,
+        "16-MiB-of-a-tensor", _edit_call(Set("raw_input_contents.0", bytes(16 * MIB)), Set("inputs.0.shape", [4 * MIB]))
     ),
+    make_row("id-of-1-MiB", _edit_call(Set("id", "x" * MIB))),
+    make_row("100000-inputs", _edit_call(Set("inputs", _append_many_names))),
+    make_row("100000-outputs", _edit_call(Set("outputs", _append_many_names))),
+    make_row("100000-raw-entries", _edit_call(Set("raw_input_contents", plus([b""] * MANY)))),
+    make_row("shape-of-100000-dimensions", _edit_call(Set("inputs.0.shape", [1] * MANY))),
+    make_row("groups-100000-deep", _edit_call(Body(b"\x0b" * DEPTH)), dangerous=True),
 )
 def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
     """The server answers or refuses a very deep or long message in time, or closes the connection."""

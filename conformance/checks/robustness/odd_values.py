@@ -15,7 +15,7 @@ from conformance.checks.robustness.hostile_requests import (
     make_plain_request,
     make_row,
 )
-from conformance.checks.support.wrong_requests import Start, WrongRequest, send_json, set_length
+from conformance.checks.support.wrong_requests import Encoder, Start, WrongRequest, send_json
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, rows
@@ -26,7 +26,8 @@ from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.edits import Set
 from conformance.wire.grpc_request import make_infer_message
-from conformance.wire.request import Form, RequestedOutput
+from conformance.wire.message_edits import set_length
+from conformance.wire.request import Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -52,9 +53,9 @@ def _send_no_elements(send: Form) -> Start:
     return lambda model: model.request(_make_empty_inputs(model), send=send)
 
 
-def _set_shape(shape: Sequence[int], send: Form) -> WrongRequest:
+def _set_shape(shape: Sequence[int], send: Form, encode: Encoder = InferRequest.encode_with) -> WrongRequest:
     """Return a request with an input of this shape and no elements."""
-    return WrongRequest(_send_no_elements(send), (Set("inputs.0.shape", list(shape)),))
+    return WrongRequest(_send_no_elements(send), (Set("inputs.0.shape", list(shape)),), encode)
 
 
 def _request_classes(count: int | str) -> MessageBuilder:
@@ -75,12 +76,6 @@ COUNTS: tuple[tuple[str, int | str, bool], ...] = (
     ("10-to-the-400-classes", 10**400, True),
     ("2-to-the-32-classes-as-a-string", str(2**32), True),
 )
-
-
-def _set_call_shape(shape: Sequence[int]) -> MessageBuilder:
-    """Return a builder of a call with an input of this shape and an empty raw entry."""
-    edit = Set("inputs.0.shape", list(shape))
-    return lambda model: make_infer_message(model.request(_make_empty_inputs(model)), edit)
 
 
 def _call_for_classes(count: int) -> MessageBuilder:
@@ -143,7 +138,12 @@ def number_beyond_all_is_answered_or_refused(
 )
 @rows(
     *[
-        make_row(f"shape-{name}", _set_call_shape(shape), role=ROLES[len(shape)], dangerous=True)
+        make_row(
+            f"shape-{name}",
+            _set_shape(shape, "binary", make_infer_message),
+            role=ROLES[len(shape)],
+            dangerous=True,
+        )
         for name, shape in EMPTY.items()
     ],
     *[

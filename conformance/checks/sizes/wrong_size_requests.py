@@ -15,24 +15,13 @@ import numpy as np
 
 from conformance.checks.support.deployed_models import require_several_inputs, to_json
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.wrong_requests import (
-    Body,
-    Data,
-    Edit,
-    Fault,
-    Header,
-    Start,
-    make_refusals,
-    of_json,
-    sample_inputs,
-    send_binary,
-    set_length,
-)
+from conformance.checks.support.wrong_requests import Fault, Start, make_refusals, sample_inputs, send_binary
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.edits import Drop, Set, chain, cut, plus, times, update
+from conformance.wire.message_edits import Body, Data, Edit, Header, of_json, set_length
 from conformance.wire.request import OCTET_STREAM, Form, InferRequest, Message
 from conformance.wire.tensor import Tensor
 

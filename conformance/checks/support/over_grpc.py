@@ -1,28 +1,22 @@
-"""Helpers for checks over gRPC: expectations on outputs in raw or typed contents, and calls with one fault."""
+"""Helpers for checks over gRPC: expectations on outputs in raw or typed contents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.classes import find_scored_output
-from conformance.checks.support.ranked_inputs import choose_inputs
-from conformance.checks.support.refusals import Refusal
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.extensions import CLASSES_OVER_GRPC, HTTP
-from conformance.spec.fit import Fit
+from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.datatypes import DATATYPES, INTEGERS
-from conformance.wire.grpc_request import Edit, Pb, make_infer_message
-from conformance.wire.request import Form, Message, RequestedOutput
+from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 
@@ -171,101 +165,3 @@ def expect_answered_or_block(reply: Reply) -> Reply:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)
         raise BlockedError(f"the server does not answer the request: {reply.outcome()}", unmet)
     return reply
-
-
-# --- calls with one fault ---------------------------------------------------------------------------------------------
-
-# Deployed models whose first input is not BYTES.
-NUMBERS = Fit(inputs=frozenset(DATATYPES) - {"BYTES"})
-
-
-def make_faulty_call(
-    fault: str,
-    requirement: str,
-    role: str | None,
-    edit: Edit,
-    send: Form = "json",
-    *,
-    classes: int | None = None,
-    body: Callable[[bytes], bytes] = bytes,
-    unknown: bool = False,
-    fit: Fit | None = None,
-) -> Refusal:
-    """Return a call with one fault, which the server has to refuse.
-
-    Args:
-        fault: names the fault, in words joined by hyphens; the row's id.
-        requirement: the id of the requirement that servers refuse the call.
-        role: the role of the model that receives the call; None if only deployed models receive it.
-        edit: puts the fault into the message of a valid request.
-        send: the form of the inputs in that request.
-        classes: the number of classes that the request asks for; None for no classification.
-        body: changes the bytes of the serialized message.
-        unknown: see `Refusal.unknown`.
-        fit: see `Refusal.fit`.
-    """
-
-    def build_call(model: Model) -> Message:
-        tensors, wanted = None, None
-        if classes is not None:
-            name = find_scored_output(model)
-            tensors, wanted = choose_inputs(model, name)[0], [RequestedOutput(name, classification=classes)]
-        call = make_infer_message(model.request(tensors, send=send, outputs=wanted), edit)
-        return call.with_body(body(call.body))
-
-    return Refusal(fault, requirement, role, build_call, CLASSES_OVER_GRPC if classes else (), unknown, fit=fit)
-
-
-# --- changes of a ModelInferRequest -----------------------------------------------------------------------------------
-
-
-def chain_edits(*edits: Edit) -> Edit:
-    """Return a function that applies several changes to a call, in order."""
-
-    def change_call(request: Pb) -> None:
-        for one in edits:
-            one(request)
-
-    return change_call
-
-
-def set_shape(*shape: int) -> Edit:
-    """Return a function that gives the first input of a call another shape."""
-
-    def change_shape(request: Pb) -> None:
-        request.inputs[0].shape[:] = shape
-
-    return change_shape
-
-
-def cut_raw_contents(request: Pb) -> None:
-    """Remove the last byte of the first entry of raw_input_contents."""
-    request.raw_input_contents[0] = request.raw_input_contents[0][:-1]
-
-
-def lengthen_raw_contents(request: Pb) -> None:
-    """Append a byte to the first entry of raw_input_contents."""
-    request.raw_input_contents[0] += b"\0"
-
-
-def set_raw_contents(*entries: bytes) -> Edit:
-    """Return a function that replaces the raw_input_contents of a call by these entries."""
-
-    def replace_raw_contents(request: Pb) -> None:
-        request.raw_input_contents[:] = entries
-
-    return replace_raw_contents
-
-
-def set_typed_contents(field: str, *values: Any) -> Edit:
-    """Return a function that replaces the typed contents of the first input by these values in the field `field`."""
-
-    def replace_typed_contents(request: Pb) -> None:
-        request.inputs[0].ClearField("contents")
-        getattr(request.inputs[0].contents, field).extend(values)
-
-    return replace_typed_contents
-
-
-def change_nothing(_: Pb) -> None:
-    """Leave the call unchanged; use this if `body` contains the fault."""
