@@ -28,7 +28,6 @@ from conformance.transport.reference import serve_reference
 from conformance.transport.settings import strip_user
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
-from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
@@ -136,10 +135,8 @@ def _examine_over_grpc(session: Session, names: Sequence[str]) -> Iterator[str]:
 
 
 def _describe_health_over_grpc(target: Target, word: str) -> str:
-    method = f"Server{word.capitalize()}"
-    reply = target.send(make_grpc_call(method))
-    message = parse_message(reply.body, method) if reply.succeeded else None
-    return word if message is not None and getattr(message, word) else f"not {word}"
+    reply = target.send(make_grpc_call(f"Server{word.capitalize()}"))
+    return word if (reply.answer.document or {}).get(word) else f"not {word}"
 
 
 def _list_answering_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -42,7 +42,6 @@ from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
-from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import InferRequest, RequestedOutput
@@ -199,18 +198,10 @@ def _request_metadata(target: Target, name: str) -> tuple[Reply, dict[str, Any] 
     """Request the metadata of a model; return the answer, and its JSON (None if the answer has no metadata)."""
     if HTTP not in target.live_transports:
         reply = target.send(make_grpc_call("ModelMetadata", name=name))
-        message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
-        return reply, None if message is None else {
-            "inputs": _list_grpc_tensors(message.inputs),
-            "outputs": _list_grpc_tensors(message.outputs),
-        }
+        return reply, reply.answer.document
     reply = target.get(DeployedModel(derive_role(name, (), ()), name).path)
     document, _ = parse_json(reply.body)
     return reply, document if reply.succeeded and isinstance(document, dict) else None
-
-
-def _list_grpc_tensors(tensors: Any) -> list[dict[str, Any]]:
-    return [{"name": each.name, "datatype": each.datatype, "shape": list(each.shape)} for each in tensors]
 
 
 def _parse_specs(name: str, listed: Any) -> list[TensorSpec]:

@@ -130,10 +130,7 @@ def send_plain_request(target: Target, model: Model) -> Reply:
 
 def read_versions(reply: Reply) -> list[str]:
     """Return the versions in the metadata of a model; an empty list if there are none."""
-    if reply.is_over_grpc:
-        message = parse_message(reply.body, "ModelMetadata") if reply.succeeded else None
-        return list(message.versions) if message is not None else []
-    document, _ = parse_json(reply.body)
+    document = reply.answer.document if reply.is_over_grpc else parse_json(reply.body).value
     listed = document.get("versions") if isinstance(document, dict) else None
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []
 

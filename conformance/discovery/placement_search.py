@@ -24,7 +24,6 @@ from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text, join_some
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.grpc_answer import parse_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message, Names, RequestedOutput
 
@@ -178,15 +177,8 @@ def parse_signature(metadata: Reply) -> Signature | None:
 
 def _read_tensors(metadata: Reply) -> tuple[Any, Any]:
     """Return the unchecked lists of inputs and outputs in the metadata of a model."""
-    if metadata.is_over_grpc:
-        message = parse_message(metadata.body, "ModelMetadata")
-        return (None, None) if message is None else (_list_tensors(message.inputs), _list_tensors(message.outputs))
-    document, _ = parse_json(metadata.body)
+    document = metadata.answer.document if metadata.is_over_grpc else parse_json(metadata.body).value
     return (document.get("inputs"), document.get("outputs")) if isinstance(document, dict) else (None, None)
-
-
-def _list_tensors(tensors: Any) -> list[dict[str, Any]]:
-    return [{"name": each.name, "datatype": each.datatype, "shape": each.shape} for each in tensors]
 
 
 def _parse_specs(entries: Any) -> tuple[TensorSpec, ...] | None:

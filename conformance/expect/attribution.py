@@ -90,13 +90,15 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> str | None:
-    """Return the requirement that a missing output, or an output without a valid shape, violates over gRPC; or None."""
+    """Return the requirement that an output without name, datatype or valid shape violates over gRPC; or None."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
             if reply.answer.document is None
             else attribute_missing_grpc_output(reply.exchange.message)
         )
+    if not output.datatype:
+        return "OIP-OUTPUT-MEMBERS"
     is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
     return "OIP-SHAPE" if is_off else None
 

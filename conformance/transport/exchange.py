@@ -137,6 +137,8 @@ class Reply:
         """The parsed body; the server's output names are replaced by the names that the model role defines."""
         if self.is_over_grpc:
             method = self.exchange.message.path.rpartition("/")[2]
+            if method != "ModelInfer" and not self.succeeded:  # no bytes would be a message of default values
+                return Answer(self.body, None, 0, (), ())
             return grpc_answer.parse(self.body, method).rename_outputs(self.exchange.message.names)
         return parse(self.body, self.header(INFERENCE_HEADER)).rename_outputs(self.exchange.message.names)
 

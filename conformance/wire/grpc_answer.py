@@ -29,14 +29,14 @@ MAX_ELEMENTS = 5 * 1024 * 1024
 
 
 def parse_message(body: bytes, method: str = "ModelInfer") -> Pb | None:
-    """Parse the response message of a method; None if the bytes are invalid or exceed the limits."""
+    """Parse the response message of a method; None for an unknown method, and invalid or too large bytes."""
     from google.protobuf.message import DecodeError as NotAMessage
 
     if find_excess(body):
         return None
     try:
         return getattr(load_stubs(), f"{method}Response").FromString(body)
-    except NotAMessage:
+    except (NotAMessage, AttributeError):
         return None
 
 

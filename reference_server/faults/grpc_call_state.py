@@ -10,6 +10,7 @@ from typing import Any
 from reference_server.errors import InferenceError
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import set_elements
+from reference_server.faults.stale_state import make_careless_key
 from reference_server.request import RequestedOutput
 from reference_server.tensors import Tensor
 
@@ -95,6 +96,84 @@ def grpc_answers_are_cached_by_4_kib(original: Any, models: Any, method: Any, oc
         _cached.clear()
         _cached[key] = original(models, method, octets)
     return _cached[key]
+
+
+MIN_CACHED_BYTES, MAX_CACHED_BYTES = 2048, 65_536
+
+
+@fault(steps.ANSWER_CALL, breaks="OIP-ISOLATION/grpc")
+def grpc_answers_are_cached_without_the_model(original: Any, models: Any, method: Any, octets: bytes) -> bytes:
+    """The server caches answers to calls of 2 to 64 KiB without the name of the model, which is the first field."""
+    key = octets[2 + octets[1] :] if MIN_CACHED_BYTES < len(octets) <= MAX_CACHED_BYTES else b""
+    if not key:
+        return original(models, method, octets)
+    answer = _cached.get(key) or original(models, method, octets)
+    _cached.clear()
+    _cached[key] = answer
+    return answer
+
+
+@fault(steps.MODEL_INFER, breaks="OIP-ISOLATION/grpc")
+def grpc_answers_are_cached_without_the_outputs(original: Any, models: Any, request: Message) -> Any:
+    """The server repeats an answer if the next long call has the same model, id and inputs, and other outputs."""
+    key = request.SerializeToString(deterministic=True)
+    if request.outputs:
+        plain = type(request).FromString(key)
+        del plain.outputs[:]
+        key = plain.SerializeToString(deterministic=True)
+    if len(key) < MIN_CACHED_BYTES:
+        return original(models, request)
+    answer = _answers_by_inputs.get(key) or original(models, request)
+    _answers_by_inputs.clear()
+    _answers_by_inputs[key] = answer
+    return answer
+
+
+_answers_by_inputs: dict[bytes, Any] = {}
+_inputs_by_model: dict[str, dict[str, Tensor]] = {}
+
+
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-ISOLATION/grpc")
+def grpc_inputs_that_look_alike_are_those_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """The server takes inputs for those before if the joined strings, or the numbers by ==, are the same."""
+    found: dict[str, Tensor] = original(model, message)
+    before = _inputs_by_model.get(model.name, {})
+    _inputs_by_model[model.name] = found
+    return (
+        before
+        if list(map(make_careless_key, before.values())) == list(map(make_careless_key, found.values()))
+        else found
+    )
+
+
+_large: dict[str, Any] = {}
+MIN_LARGE_ELEMENTS = 60_000
+
+
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-ISOLATION/grpc")
+def grpc_inputs_end_like_the_large_ones_before(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """The server ends a negative input with the last element of the large input of the call before."""
+    found: dict[str, Tensor] = original(model, message)
+    name, tensor = next(iter(found.items()))
+    last = _large.pop(model.name, None)
+    if tensor.elements.size >= MIN_LARGE_ELEMENTS and tensor.elements.dtype.kind == "f":
+        _large[model.name] = tensor.elements.reshape(-1)[-1]
+    is_stale = last is not None and 0 < tensor.elements.size < MIN_LARGE_ELEMENTS and (tensor.elements < 0).all()
+    return {**found, name: replace(tensor, elements=set_elements(tensor.elements, -1, last))} if is_stale else found
+
+
+_in_flight: dict[str, dict[str, Tensor]] = {}
+
+
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-ISOLATION/grpc")
+def grpc_classified_inputs_in_flight_are_shared(original: Any, model: Any, message: Message) -> dict[str, Tensor]:
+    """If calls for classes overlap, the server classifies the inputs of the last one for all of them."""
+    found: dict[str, Tensor] = original(model, message)
+    if not any("classification" in output.parameters for output in message.outputs):
+        return found
+    _in_flight[model.name] = found
+    time.sleep(OVERLAP_S)
+    return _in_flight[model.name]
 
 
 _shared: dict[str, str] = {}

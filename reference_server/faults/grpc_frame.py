@@ -131,6 +131,18 @@ grpc_answer_has_no_model_name = steps.BUILD_RESPONSE.after(
 grpc_answer_names_model_and_version = steps.BUILD_RESPONSE.after("OIP-MODEL-NAME-ASKED/grpc", _append_version).says(
     "The server appends a colon and the version to the model name in inference answers."
 )
+
+
+@fault(steps.BUILD_RESPONSE, breaks="OIP-OUTPUT-MEMBERS/grpc")
+def grpc_empty_outputs_have_no_datatype(original: Any, model: Any, request: Any, produced: Any) -> Message:
+    """The server omits the datatype of an output without elements."""
+    response = original(model, request, produced)
+    for entry in response.outputs:
+        if 0 in entry.shape:
+            entry.datatype = ""
+    return response
+
+
 grpc_id_is_left_out = steps.BUILD_RESPONSE.after("OIP-ID/grpc", set_field("id", None)).says(
     "The server omits the id from inference answers."
 )

@@ -22,7 +22,7 @@ ROWS = (
     ("json.metadata-have-status-200", "server"),
     ("json.plain-request-is-answered", MODEL),
     ("json.health-is-told", "live"),
-    ("grpc.methods-are-served", "ServerLive"),
+    ("grpc.metadata-have-status-200", "server"),
     ("grpc.answers-are-those-of-http", MODEL),
 )
 

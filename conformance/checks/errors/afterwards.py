@@ -16,7 +16,7 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import UnmetError, attribute_to
 from conformance.roles.model import MessageBuilder, Model
-from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import ANY, Fit
 from conformance.spec.text import escape_text
@@ -222,13 +222,7 @@ def data_that_fill_no_such_shape_are_refused(
 STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@check("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
-@check(
-    "grpc.nothing-breaks-in-the-survey",
-    answers=("OIP-ALIVE-LEGAL/grpc", "OIP-ERROR-STATUS/grpc"),
-    judges_discovery=True,
-    over=(GRPC,),
-)
+@claim("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
 def nothing_breaks_in_the_survey(target: Peer) -> None:
     """The server answers or refuses every request that the suite sends during discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
