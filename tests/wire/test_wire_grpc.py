@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.grpc_answer import parse
 from conformance.wire.grpc_fields import scan_raw_spans
 from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call, make_infer_message, parse_request
@@ -187,3 +188,31 @@ def test_raw_contents_of_wrong_wire_type_are_ignored() -> None:
     fixed = octets("31 00 01 02 03 04 05 06 07") + octets("35 00 01 02 03") + octets("30 01")  # 6, of three other types
     body = field(6, b"a") + fixed + field(6, b"b")
     assert [body[start:end] for start, end in scan_raw_spans(body)] == [b"a", b"b"]
+
+
+MODEL_METADATA = b"\x0a\x01m\x12\x011\x22\x0e\x0a\x02IN\x12\x05INT32\x1a\x01\x03"  # name, versions, one input
+
+
+def test_metadata_are_a_document() -> None:
+    assert parse(MODEL_METADATA, "ModelMetadata").document == {
+        "name": "m",
+        "versions": ["1"],
+        "platform": "",
+        "inputs": [{"name": "IN", "datatype": "INT32", "shape": [3]}],
+        "outputs": [],
+    }
+
+
+def test_no_bytes_are_a_document_of_default_values() -> None:
+    assert parse(b"", "ModelReady").document == {"ready": False}
+
+
+@pytest.mark.parametrize(("method", "body"), [("NoSuchMethod", b""), ("ServerLive", b"\xff")])
+def test_an_unknown_method_and_invalid_bytes_have_no_document(method: str, body: bytes) -> None:
+    assert parse(body, method).document is None
+
+
+@pytest.mark.parametrize(("status", "document"), [(200, {"ready": False}), (404, None)])
+def test_a_refusal_of_health_has_no_document(status: int, document: Any) -> None:
+    call = make_grpc_call("ModelReady", name="m")
+    assert Reply(Exchange(1, call, call.path, status)).answer.document == document

@@ -12,6 +12,7 @@
     a request that has to be refused           a `wrong_requests.Fault` in a table of the module's `REFUSALS`
     a server that must stay alive              expect.refusals.expect_alive
     classes                                    classes.ClassifiedAnswer.ask(...).expect_rule(...)
+    metadata and health                        target.describe(model) and target.ask_health(subject, model)
     tensors over gRPC                          over_grpc.expect_correct_outputs
     binary data of any deployed model          control_sides.expect_read and expect_written, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
