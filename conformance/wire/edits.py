@@ -72,6 +72,9 @@ def chain(*edits: DocumentEdit) -> DocumentEdit:
     return edit_document
 
 
+NO_EDIT: DocumentEdit = chain()
+
+
 def update(path: str, **members: Any) -> DocumentEdit:
     """Return an edit that sets several members of the object at `path`."""
     return chain(*[Set(f"{path}.{name}", value) for name, value in members.items()])

@@ -36,10 +36,10 @@ Form = Literal["binary", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An HTTP request or a gRPC call to send; the sender adds headers such as Host and Content-Length.
+    """An HTTP request or a gRPC call, or the answer to one; the sender adds headers such as Host and Content-Length.
 
     Attributes:
-        path: the path below the base URL; for a gRPC call `/SERVICE/METHOD`.
+        path: the path below the base URL; for a gRPC call `/SERVICE/METHOD`; empty for an answer.
         body: the body; for a gRPC call the serialized message.
         method: the HTTP method, or `grpc_request.GRPC_METHOD` for a gRPC call.
         json_length: the length of the JSON at the start of the body.

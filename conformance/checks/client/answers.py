@@ -40,6 +40,7 @@ from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
 from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
+from conformance.wire.edits import DocumentEdit, Drop, Set, chain
 from conformance.wire.json_writing import JsonStyle
 from conformance.wire.request import JSON, OCTET_STREAM, Form
 from conformance.wire.tensor import Tensor
@@ -207,10 +208,9 @@ INTEGER_SPELLINGS: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def write_as_floats(document: Document) -> Document:
-    """Return the document with its elements converted to floats, which a `JsonStyle` then formats."""
-    outputs = [{**entry, "data": [float(element) for element in entry["data"]]} for entry in document["outputs"]]
-    return {**document, "outputs": outputs}
+def convert_to_floats(elements: list[int]) -> list[float]:
+    """Return integers as floats, which a `JsonStyle` then formats."""
+    return list(map(float, elements))
 
 
 def make_number_rows() -> Iterator[Row]:
@@ -218,7 +218,7 @@ def make_number_rows() -> Iterator[Row]:
     for datatype in ("INT32", "UINT64"):
         thousands = Tensor.from_values("OUT0", datatype, [1000, 25000, 7000])
         for name, spell in INTEGER_SPELLINGS.items():
-            style = Style(edit=write_as_floats, writing=JsonStyle(number=spell))
+            style = Style(edit=Set("outputs.0.data", convert_to_floats), writing=JsonStyle(number=spell))
             yield make_reading_row(f"{datatype}-{name}", "json", (thousands,), style=style)
     for datatype in ("FP32", "FP64"):
         whole = Tensor.from_values("OUT0", datatype, [1.0, -0.0, 2500.0])
@@ -392,21 +392,17 @@ def reads_the_form_that_comes(client: Client, inference: Inference, script: Scri
 # --- optional members -------------------------------------------------------------------------------------------------
 
 
-def leave_out_version(document: Document) -> Document:
-    """Return the document without `model_version`, as servers without versions answer."""
-    return {name: value for name, value in document.items() if name != "model_version"}
+def add_empty_parameters(document: Document) -> None:
+    """Add empty parameters to the answer, and to each output without parameters."""
+    for part in (document, *document["outputs"]):
+        part.setdefault("parameters", {})
 
 
-def add_empty_parameters(document: Document) -> Document:
-    """Return the document with empty parameters in the answer, and in each output without parameters."""
-    outputs = [{**entry, "parameters": entry.get("parameters", {})} for entry in document["outputs"]]
-    return {**document, "parameters": {}, "outputs": outputs}
-
-
-OPTIONAL_MEMBERS: Mapping[str, Callable[[Document], Document]] = {
-    "no-version": leave_out_version,
+NO_VERSION = Drop("model_version")  # as servers without versions answer
+OPTIONAL_MEMBERS: Mapping[str, DocumentEdit] = {
+    "no-version": NO_VERSION,
     "empty-parameters": add_empty_parameters,
-    "no-version-and-empty-parameters": lambda document: add_empty_parameters(leave_out_version(document)),
+    "no-version-and-empty-parameters": chain(NO_VERSION, add_empty_parameters),
 }
 
 

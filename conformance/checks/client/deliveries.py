@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from conformance.clients.client import Client
 from conformance.clients.expectations import expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.spec.check import Row, check, rows
+from conformance.wire.edits import Set
 from conformance.wire.json_writing import JsonStyle, write_ascii, write_escaped, write_exponent, write_short_escapes
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
@@ -42,44 +43,42 @@ OWN_PARAMETERS: Final[Document] = {
 }
 
 
-def add_unknown_members(document: Document) -> Document:
-    """Return the document with custom members in the answer and in each output."""
-    outputs = [{**OWN_MEMBERS, **entry, "x_rank": len(entry["shape"])} for entry in document["outputs"]]
-    return {**OWN_MEMBERS, **document, "outputs": outputs}
+def add_unknown_members(document: Document) -> None:
+    """Add custom members to the answer and to each output, before the others."""
+    for part in (document, *document["outputs"]):
+        put_first(part, **OWN_MEMBERS)
+    for entry in document["outputs"]:
+        entry["x_rank"] = len(entry["shape"])
 
 
-def add_custom_parameters(document: Document) -> Document:
-    """Return the document with custom parameters in the answer and in each output."""
-    outputs = [
-        {**entry, "parameters": {**OWN_PARAMETERS, **entry.get("parameters", {})}} for entry in document["outputs"]
-    ]
-    return {**document, "parameters": OWN_PARAMETERS, "outputs": outputs}
+def put_first(part: Document, **members: Any) -> None:
+    """Put members before the other members of a JSON object."""
+    others = {name: member for name, member in part.items() if name not in members}
+    part.clear()
+    part.update({**members, **others})
 
 
-def add_long_parameter(document: Document) -> Document:
-    """Return the document with a custom parameter of 100,000 letters, so that its length has six digits."""
-    return {**document, "parameters": {"x_note": "long " * 20_000}}
+def add_custom_parameters(document: Document) -> None:
+    """Add custom parameters to the answer and to each output."""
+    for part in (document, *document["outputs"]):
+        part["parameters"] = {**OWN_PARAMETERS, **part.get("parameters", {})}
 
 
-def put_outputs_first(document: Document) -> Document:
-    """Return the document with the outputs as its first member."""
-    return {"outputs": document["outputs"], **document}
+def put_outputs_first(document: Document) -> None:
+    """Put the outputs before the other members."""
+    put_first(document, outputs=document["outputs"])
 
 
-def put_size_last(document: Document) -> Document:
-    """Return the document with the outputs last, and custom parameters before each `binary_data_size`."""
-    outputs = [_put_entry_size_last(entry) for entry in document["outputs"]]
-    rest = {name: member for name, member in document.items() if name != "outputs"}
-    return {**rest, "outputs": outputs}
+def put_size_last(document: Document) -> None:
+    """Put the outputs last, and in each output custom parameters before `binary_data_size`, as the last member."""
+    document["outputs"] = document.pop("outputs")
+    for entry in document["outputs"]:
+        own = {"x_layout": "row-major", "x_strides": "[4,1]"}
+        entry["parameters"] = {**own, **entry.pop("parameters", {})}
 
 
-def _put_entry_size_last(entry: Document) -> Document:
-    """Return the entry of an output with its parameters last, and `binary_data_size` last among the parameters."""
-    own = {"x_layout": "row-major", "x_strides": "[4,1]"}
-    rest = {name: member for name, member in entry.items() if name != "parameters"}
-    return {**rest, "parameters": {**own, **entry.get("parameters", {})}}
-
-
+# A custom parameter of 100,000 letters: the length of the JSON has six digits.
+LONG_PARAMETER = Set("parameters", {"x_note": "long " * 20_000})
 WRITING_STYLES: Mapping[str, Style] = {
     "white-space": Style(writing=JsonStyle(f"{BLANKS},{BLANKS}", f"{BLANKS}:{BLANKS}", BLANKS)),
     "white-space-around": Style(writing=JsonStyle(around=BLANKS)),
@@ -87,7 +86,7 @@ WRITING_STYLES: Mapping[str, Style] = {
     "escaped-member-names": Style(writing=JsonStyle(name=write_escaped)),
     "ascii-alone": Style(writing=JsonStyle(text=write_ascii)),
     "short-escapes": Style(writing=JsonStyle(text=write_short_escapes)),
-    "long": Style(edit=add_long_parameter),
+    "long": Style(edit=LONG_PARAMETER),
     "numbers-with-exponents": Style(writing=JsonStyle(number=write_exponent)),
     "members-reversed": Style(writing=JsonStyle(sort=reversed)),
     "outputs-first": Style(edit=put_outputs_first),

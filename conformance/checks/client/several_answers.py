@@ -24,7 +24,8 @@ from conformance.clients.answers.answer_barrier import AnswerBarrier
 from conformance.clients.answers.honest import Style
 from conformance.clients.answers.honest_calls import CallStyle
 from conformance.clients.answers.script import HttpScript, Script, Tensors
-from conformance.clients.answers.wrong import WRONG_LENGTHS, send_extra_entry, send_header_past_json
+from conformance.clients.answers.wrong import HEADER_PAST_JSON, WRONG_LENGTHS
+from conformance.clients.answers.wrong_calls import EXTRA_ENTRY
 from conformance.clients.client import Client, Observation
 from conformance.clients.error_expectations import expect_error
 from conformance.clients.expectations import expect_outputs, expect_request
@@ -161,7 +162,7 @@ GRPC_ROW = Row(
     "entry-too-many",
     (
         make_three_output_inference("length-calls", "binary"),
-        make_script(make_three_outputs("calls"), grpc=send_extra_entry),
+        make_script(make_three_outputs("calls"), grpc=EXTRA_ENTRY),
     ),
 )
 
@@ -169,7 +170,7 @@ GRPC_ROW = Row(
 @check("client.refuses-wrong-lengths", answers=REFUSES)
 @rows(
     *[make_wrong_length_row(name, script) for name, script in WRONG_LENGTHS.items()],
-    make_wrong_length_row("header-past-the-json", send_header_past_json, "json"),
+    make_wrong_length_row("header-past-the-json", HEADER_PAST_JSON, "json"),
 )
 @check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(GRPC_ROW))

@@ -130,13 +130,12 @@ def make_style(step: Step) -> Style:
     )
 
 
-def _modify_document(document: Document, step: Step) -> Document:
+def _modify_document(document: Document, step: Step) -> None:
     if step["absent"] == "version":
-        document = {name: value for name, value in document.items() if name != "model_version"}
+        del document["model_version"]
     for axis in ("extra", "members"):
         if step[axis] in _DOCUMENT_CHANGES:
-            document = _DOCUMENT_CHANGES[step[axis]](document)
-    return document
+            _DOCUMENT_CHANGES[step[axis]](document)
 
 
 def _make_delivery(step: Step) -> Delivery:

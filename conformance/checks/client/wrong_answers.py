@@ -15,7 +15,7 @@ from conformance.checks.support.client_rows import (
     make_small_script,
     make_tensor,
 )
-from conformance.clients.answers import honest, honest_calls, wrong_calls
+from conformance.clients.answers import honest, honest_calls
 from conformance.clients.answers.errors import (
     ERRORS,
     IN_CHUNKS,
@@ -28,16 +28,16 @@ from conformance.clients.answers.honest import Style
 from conformance.clients.answers.script import CallScript, Delivery, Ending, HttpAnswer, HttpScript, Script, Tensors
 from conformance.clients.answers.wrong import (
     FALSE_CODING,
+    OTHER_ID,
     WRONG_BINARY,
     WRONG_ELEMENTS,
     WRONG_JSON,
     WRONG_PLACES,
-    make_bool_script,
-    make_element_change,
-    make_json_script,
-    set_other_id,
+    WrongAnswer,
+    make_wrong_bool,
+    make_wrong_element,
 )
-from conformance.clients.answers.wrong_calls import UNENDED_CALLS, WRONG_CALLS
+from conformance.clients.answers.wrong_calls import ANOTHER_ID, UNENDED_CALLS, WRONG_CALLS
 from conformance.clients.client import TIMEOUT, Client, Observation
 from conformance.clients.error_expectations import (
     expect_error,
@@ -151,9 +151,8 @@ def make_wrong_element_rows() -> Iterator[Row]:
     for place, (output, element) in WRONG_PLACES.items():
         for datatype, fault, value in WRONG_ELEMENTS:
             name = f"{datatype}-{fault}-{place}"
-            script = make_json_script(make_element_change(output, element, value), "json")
-            yield make_wrong_element_row(name, datatype, "json", script)
-        yield make_wrong_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_bool_script(output, element))
+            yield make_wrong_element_row(name, datatype, "json", make_wrong_element(output, element, value))
+        yield make_wrong_element_row(f"BOOL-2-{place}", "BOOL", "binary", make_wrong_bool(output, element))
 
 
 def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScript) -> Row:
@@ -172,7 +171,7 @@ def refuses_elements_of_no_datatype(client: Client, inference: Inference, script
 
 
 ID_ROWS = tuple(
-    make_wrong_answer_row(f"another-id-{form}", form, make_json_script(set_other_id, form), id="own-id")
+    make_wrong_answer_row(f"another-id-{form}", form, WrongAnswer(Style(form=form), (OTHER_ID,)), id="own-id")
     for form in FORMS
 )
 
@@ -180,7 +179,7 @@ ID_ROWS = tuple(
 @check("client.refuses-answers-to-another-id", answers=REFUSES)
 @rows(*ID_ROWS)
 @check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=wrong_calls.set_other_id, id="own-id"))
+@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=ANOTHER_ID, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer whose id is not that of the request."""
     expect_error(client.infer(inference, script), "the answer has another id")

@@ -17,7 +17,7 @@ from conformance.checks.support.refusals import Refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.fit import Fit
-from conformance.wire.edits import DocumentEdit, chain
+from conformance.wire.edits import NO_EDIT, DocumentEdit
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.message_edits import Edit, encode_edited
 from conformance.wire.request import InferRequest, Message
@@ -95,7 +95,7 @@ class WrongRequest:
 
     def build_valid(self, model: Model) -> Message:
         """Return the request without the fault."""
-        return self._encode(self.start(model), chain())
+        return self._encode(self.start(model), NO_EDIT)
 
     def _encode(self, valid: InferRequest | Message, edit: DocumentEdit) -> Message:
         return self.encode(valid, edit) if isinstance(valid, InferRequest) else valid

@@ -15,8 +15,9 @@ from typing import Any, Final, Literal
 from conformance.clients.answers.script import PLAIN, VERSION, Delivery, HttpAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.edits import NO_EDIT, DocumentEdit, chain
 from conformance.wire.json_writing import COMPACT, JsonStyle
-from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form
+from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
 
 
@@ -56,7 +57,7 @@ class Style:
     Attributes:
         form: how to encode every output, `binary` or `json`; None: as requested.
         order: returns the tensors in the order in which to send them.
-        edit: returns the JSON to send for the JSON that it receives; both have the same meaning in a correct answer.
+        edit: changes the JSON, whose meaning stays the same in a correct answer.
         writing: which whitespace and escapes the JSON has.
         delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
@@ -67,7 +68,7 @@ class Style:
 
     form: Form | None = None
     order: Callable[[Tensors], Tensors] = tuple
-    edit: Callable[[Document], Document] = dict
+    edit: DocumentEdit = NO_EDIT
     writing: JsonStyle = COMPACT
     delivery: Delivery = PLAIN
     nested: bool = False
@@ -76,38 +77,35 @@ class Style:
 
     def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         """Return the answer to a request."""
-        parts = self.build_parts(received, inference, tensors)
-        headers = make_framing_headers(parts, self.header, self.content_type)
-        return self.delivery.answer(200, headers, parts.json + parts.binary, received)
+        return self.deliver(self.encode_with(received, inference, tensors, NO_EDIT), received)
 
-    def build_parts(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> AnswerParts:
-        """Return the JSON and the binary data of the answer to a request."""
+    def deliver(self, message: Message, received: ClientRequest) -> HttpAnswer:
+        """Return the answer with the headers and the body of a message."""
+        return self.delivery.answer(200, message.headers, message.body, received)
+
+    def encode_with(
+        self, received: ClientRequest, inference: Inference, tensors: Tensors, edit: DocumentEdit
+    ) -> Message:
+        """Return the headers and the body of the answer to a request, after `edit` has changed its JSON."""
         listed = self.order(tensors)
         forms = {tensor.name: self.form or find_requested_form(tensor.name, received, inference) for tensor in listed}
-        outputs = [make_output_entry(tensor, forms[tensor.name], nested=self.nested) for tensor in listed]
-        document = self.edit(make_document(inference, outputs))
-        blobs = tuple(encode_binary(tensor) for tensor in listed if forms[tensor.name] == "binary")
-        return AnswerParts(self.writing.write(document), blobs, document)
+        document = make_document(
+            inference, [make_output_entry(tensor, forms[tensor.name], nested=self.nested) for tensor in listed]
+        )
+        chain(self.edit, edit)(document)
+        body = head = self.writing.write(document)
+        spans = []
+        for tensor in listed:
+            if forms[tensor.name] == "binary":
+                start, body = len(body), body + encode_binary(tensor)
+                spans.append((tensor.name, tensor.datatype, start, len(body)))
+        headers = self._make_headers(len(head), has_binary=bool(spans))
+        return Message("", headers, body, json_length=len(head), spans=tuple(spans))
 
-
-@dataclass(frozen=True, slots=True)
-class AnswerParts:
-    """The body of an answer in parts.
-
-    Attributes:
-        json: the JSON as sent.
-        blobs: the binary data of each binary output, in order.
-        document: the JSON before it was written.
-    """
-
-    json: bytes
-    blobs: tuple[bytes, ...]
-    document: Document
-
-    @property
-    def binary(self) -> bytes:
-        """The bytes that follow the JSON in the body."""
-        return b"".join(self.blobs)
+    def _make_headers(self, json_length: int, *, has_binary: bool) -> tuple[tuple[str, str], ...]:
+        kind = ("Content-Type", self.content_type or (OCTET_STREAM if has_binary else JSON))
+        has_length = self.header == "always" or (self.header == "usual" and has_binary)
+        return (kind, (INFERENCE_HEADER, str(json_length))) if has_length else (kind,)
 
 
 def make_output_entry(tensor: Tensor, form: Form, *, nested: bool = False) -> Document:
@@ -122,18 +120,6 @@ def make_document(inference: Inference, outputs: list[Document]) -> Document:
     """Return the JSON of an answer with these output entries."""
     named = {"model_name": inference.model, "model_version": inference.version or VERSION}
     return {**named, **({} if inference.id is None else {"id": inference.id}), "outputs": outputs}
-
-
-def make_framing_headers(
-    parts: AnswerParts, use: HeaderUse = "usual", content_type: str | None = None
-) -> tuple[tuple[str, str], ...]:
-    """Return the headers of an answer: the Content-Type and, depending on `use`, the inference header.
-
-    By default the Content-Type depends on whether the answer has binary data.
-    """
-    kind = ("Content-Type", content_type or (OCTET_STREAM if parts.blobs else JSON))
-    has_header = use == "always" or (use == "usual" and bool(parts.blobs))
-    return (kind, (INFERENCE_HEADER, str(len(parts.json)))) if has_header else (kind,)
 
 
 def find_requested_form(name: str, received: ClientRequest, inference: Inference) -> Form:

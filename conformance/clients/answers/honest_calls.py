@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from conformance.clients.answers.honest import encode_binary
-from conformance.clients.answers.script import VERSION, CallAnswer, Tensors
+from conformance.clients.answers.honest import Document, encode_binary, make_document
+from conformance.clients.answers.script import CallAnswer, Tensors
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.datatypes import lookup
+from conformance.wire.edits import NO_EDIT, DocumentEdit
+from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 VARINT: Final = 0  # wire types
@@ -95,39 +97,47 @@ class CallStyle:
     extra_fields: bytes = b""
     raw_first: bool = False
 
-    def __call__(self, _received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+    def __call__(self, received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
         """Return the answer to a call."""
+        return self.deliver(self.encode_with(received, inference, tensors, NO_EDIT), received)
+
+    def deliver(self, message: Message, _received: ClientRequest) -> CallAnswer:
+        """Return the answer with the body of a message."""
+        return CallAnswer(message.body)
+
+    def encode_with(
+        self, _received: ClientRequest, inference: Inference, tensors: Tensors, edit: DocumentEdit
+    ) -> Message:
+        """Return the message of the answer to a call, after `edit` has changed its fields.
+
+        The fields are named as in the protocol; `contents` are the encoded fields of typed contents.
+        """
         listed = self.order(tensors)
-        if self.is_raw(listed):
-            raw = [encode_binary(tensor) for tensor in listed]
-            return CallAnswer(self.encode_message(inference, [self.encode_entry(tensor) for tensor in listed], raw))
-        return CallAnswer(
-            self.encode_message(
-                inference, [self.encode_entry(tensor, self.encode_contents(tensor)) for tensor in listed], []
-            )
-        )
+        is_raw = self.is_raw(listed)
+        fields = make_document(inference, [self._make_entry(tensor, is_raw=is_raw) for tensor in listed])
+        fields["raw_output_contents"] = [encode_binary(tensor) for tensor in listed] if is_raw else []
+        edit(fields)
+        return Message("", body=self._encode_fields(fields))
+
+    def _make_entry(self, tensor: Tensor, *, is_raw: bool) -> Document:
+        entry = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
+        return entry if is_raw else {**entry, "contents": self._encode_elements(tensor)}
 
     def is_raw(self, tensors: Tensors) -> bool:
         """Whether the contents are raw, because `form` says so or because a datatype has no typed contents."""
         return self.form == "raw" or any(not lookup(tensor.datatype).contents for tensor in tensors)
 
-    def encode_message(self, inference: Inference, entries: list[bytes], raw: list[bytes]) -> bytes:
-        """Encode the message of an answer with these encoded outputs and raw contents."""
-        outputs = b"".join(encode_delimited(OUTPUTS, entry) for entry in entries)
-        contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in raw)
-        named = encode_text(MODEL_NAME, inference.model) + encode_text(MODEL_VERSION, inference.version or VERSION)
+    def _encode_fields(self, fields: Document) -> bytes:
+        outputs = b"".join(encode_delimited(OUTPUTS, self._encode_entry(entry)) for entry in fields["outputs"])
+        contents = b"".join(encode_delimited(RAW_CONTENTS, octets) for octets in fields["raw_output_contents"])
+        named = encode_text(MODEL_NAME, fields["model_name"]) + encode_text(MODEL_VERSION, fields["model_version"])
         both = contents + outputs if self.raw_first else outputs + contents
-        return named + encode_text(ID, inference.id or "") + self.extra_fields + both
+        return named + encode_text(ID, fields.get("id", "")) + self.extra_fields + both
 
-    def encode_entry(self, tensor: Tensor, contents: bytes = b"", shape: tuple[int, ...] | None = None) -> bytes:
-        """Encode one output with its encoded typed contents, if any; `shape` replaces the tensor's shape."""
-        named = encode_text(NAME, tensor.name) + encode_text(DATATYPE, tensor.datatype)
-        dimensions = self.integers(SHAPE, list(tensor.shape if shape is None else shape))
-        return named + dimensions + self.extra_fields + contents
-
-    def encode_contents(self, tensor: Tensor) -> bytes:
-        """Encode the typed contents of an output."""
-        return encode_delimited(CONTENTS, self._encode_elements(tensor))
+    def _encode_entry(self, entry: Document) -> bytes:
+        named = encode_text(NAME, entry["name"]) + encode_text(DATATYPE, entry["datatype"])
+        contents = encode_delimited(CONTENTS, entry["contents"]) if "contents" in entry else b""
+        return named + self.integers(SHAPE, entry["shape"]) + self.extra_fields + contents
 
     def _encode_elements(self, tensor: Tensor) -> bytes:
         flat = tensor.array.reshape(-1)

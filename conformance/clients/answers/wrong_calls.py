@@ -1,143 +1,83 @@
-"""Wrong gRPC answers. Each function makes one part of a correct answer wrong; its docstring states the fault.
+"""Wrong answers over gRPC: honest ones, and the edits of fields that put one fault into each.
 
-An entry is one item of `raw_output_contents`. See `wrong` for wrong HTTP answers.
+See `wrong` for wrong answers over HTTP.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Final
 
 from conformance.clients.answers.honest import encode_binary
-from conformance.clients.answers.honest_calls import CONTENTS, CallStyle, encode_delimited
+from conformance.clients.answers.honest_calls import FIXED, CallStyle, encode_delimited
 from conformance.clients.answers.script import CallAnswer, CallScript, Tensors
-from conformance.clients.answers.wrong import point_prefix_past_end, set_huge_prefix, shorten_prefix
+from conformance.clients.answers.wrong import (
+    OTHER_ID,
+    SHAPE_TOO_LARGE,
+    SHAPE_TOO_SMALL,
+    WrongAnswer,
+    make_wrong_answers,
+    point_prefix_past_end,
+    set_huge_prefix,
+    shorten_prefix,
+)
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
+from conformance.wire.edits import Drop, Repeat, Set, cut
+from conformance.wire.message_edits import Body, Edit
 
 RAW: Final = CallStyle()
 TYPED: Final = CallStyle(form="typed")
-Raw = list[bytes]
+FIRST_ENTRY: Final = "raw_output_contents.0"
+SECOND_ENTRY: Final = "raw_output_contents.1"  # of a BYTES output
 
 
-def cut_first_entry(raw: Raw) -> Raw:
-    """The first entry lacks its last byte."""
-    return [raw[0][:-1], *raw[1:]]
+def repeat_first_element(octets: bytes) -> bytes:
+    """Return data followed by their first element, of 4 bytes."""
+    return octets + octets[:4]
 
 
-def lengthen_first_entry(raw: Raw) -> Raw:
-    """The first entry has an extra element of 4 bytes."""
-    return [raw[0] + raw[0][:4], *raw[1:]]
-
-
-def drop_last_entry(raw: Raw) -> Raw:
-    """The last output has no entry."""
-    return raw[:-1]
-
-
-def empty_first_entry(raw: Raw) -> Raw:
-    """The first entry is empty, although the shape has elements."""
-    return [b"", *raw[1:]]
-
-
-def _corrupt_bytes_entry(corrupt: Callable[[bytes], bytes]) -> Callable[[Raw], Raw]:
-    """Return a function that corrupts the entry of the second output, which is BYTES."""
-    return lambda raw: [raw[0], corrupt(raw[1]), *raw[2:]]
-
-
-RAW_ENTRIES: Final[Mapping[str, Callable[[Raw], Raw]]] = {
-    "entry-one-byte-short": cut_first_entry,
-    "entry-too-long": lengthen_first_entry,
-    "entry-missing": drop_last_entry,
-    "entry-empty": empty_first_entry,
-    "prefix-past-the-end": _corrupt_bytes_entry(point_prefix_past_end),
-    "prefix-short": _corrupt_bytes_entry(shorten_prefix),
-    "prefix-huge": _corrupt_bytes_entry(set_huge_prefix),
+WRONG_RAW: Final[Mapping[str, Edit]] = {
+    "entry-one-byte-short": Set(FIRST_ENTRY, cut(1)),
+    "entry-too-long": Set(FIRST_ENTRY, repeat_first_element),
+    "entry-missing": Drop("raw_output_contents.-1"),
+    "entry-empty": Set(FIRST_ENTRY, b""),
+    "prefix-past-the-end": Set(SECOND_ENTRY, point_prefix_past_end),
+    "prefix-short": Set(SECOND_ENTRY, shorten_prefix),
+    "prefix-huge": Set(SECOND_ENTRY, set_huge_prefix),
+    "shape-too-large": SHAPE_TOO_LARGE,
+    "shape-too-small": SHAPE_TOO_SMALL,
+    "garbage": Body(b"\xff\xff\xff\xffgarbage"),  # no message
+    "cut-off": Body(cut(3)),
+}
+WRONG_TYPED: Final[Mapping[str, Edit]] = {
+    "typed-shape-too-large": SHAPE_TOO_LARGE,
+    "typed-shape-too-small": SHAPE_TOO_SMALL,
 }
 
 
-def make_raw_script(corrupt: Callable[[Raw], Raw]) -> CallScript:
-    """Return a script of answers whose raw contents `corrupt` changes."""
-
-    def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        entries = [RAW.encode_entry(one) for one in tensors]
-        return CallAnswer(RAW.encode_message(inference, entries, corrupt([encode_binary(one) for one in tensors])))
-
-    return answer
-
-
-def make_shape_script(change: int, style: CallStyle) -> CallScript:
-    """Return a script of answers that add `change` to the last dimension of the first shape."""
-
-    def answer(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-        is_raw = style.is_raw(tensors)
-        shapes = [(*tensors[0].shape[:-1], tensors[0].shape[-1] + change), *(one.shape for one in tensors[1:])]
-        pairs = zip(tensors, shapes, strict=True)
-        entries = [
-            style.encode_entry(one, b"" if is_raw else style.encode_contents(one), shape) for one, shape in pairs
-        ]
-        return CallAnswer(
-            style.encode_message(inference, entries, [encode_binary(one) for one in tensors] if is_raw else [])
-        )
-
-    return answer
-
-
-def send_other_field(_received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """The typed contents of an INT32 output are in the FP32 field."""
-    wrong = encode_delimited(CONTENTS, encode_delimited(6, encode_binary(tensors[0])))
-    entries = [
-        TYPED.encode_entry(tensors[0], wrong),
-        *(TYPED.encode_entry(one, TYPED.encode_contents(one)) for one in tensors[1:]),
-    ]
-    return CallAnswer(TYPED.encode_message(inference, entries, []))
-
-
-def send_garbage(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The bytes are not a valid message."""
-    return CallAnswer(b"\xff\xff\xff\xffgarbage")
-
-
-def cut_message(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """The message is truncated inside the last entry."""
-    return CallAnswer(RAW(received, inference, tensors).message[:-3])
-
-
-def set_other_id(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
-    """The answer has the id of another request."""
-    return RAW(received, replace(inference, id="another-id"), tensors)
+def send_other_field(received: ClientRequest, inference: Inference, tensors: Tensors) -> CallAnswer:
+    """Answer with the typed contents of an INT32 output in the field of FP32."""
+    contents = encode_delimited(FIXED["FP32"], encode_binary(tensors[0]))
+    return WrongAnswer(TYPED, (Set("outputs.0.contents", contents),))(received, inference, tensors)
 
 
 WRONG_CALLS: Final[Mapping[str, CallScript]] = {
-    **{name: make_raw_script(corrupt) for name, corrupt in RAW_ENTRIES.items()},
-    "shape-too-large": make_shape_script(1, RAW),
-    "shape-too-small": make_shape_script(-1, RAW),
-    "typed-shape-too-large": make_shape_script(1, TYPED),
-    "typed-shape-too-small": make_shape_script(-1, TYPED),
+    **make_wrong_answers(RAW, WRONG_RAW),
+    **make_wrong_answers(TYPED, WRONG_TYPED),
     "typed-field-of-another-datatype": send_other_field,
-    "garbage": send_garbage,
-    "cut-off": cut_message,
 }
+ANOTHER_ID: Final = WrongAnswer(RAW, (OTHER_ID,))
+# One raw entry more than outputs.
+EXTRA_ENTRY: Final = WrongAnswer(RAW, (Repeat(FIRST_ENTRY),))
 
 
-def send_nothing(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The peer sends nothing."""
-    return CallAnswer(is_silent=True)
-
-
-def cancel_call(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The peer cancels the call."""
-    return CallAnswer(is_cancelled=True)
-
-
-def close_connection(_received: ClientRequest, _inference: Inference, _tensors: Tensors) -> CallAnswer:
-    """The peer closes the connection."""
-    return CallAnswer(is_closed=True)
+def _send(answer: CallAnswer) -> CallScript:
+    return lambda *_: answer
 
 
 UNENDED_CALLS: Final[Mapping[str, CallScript]] = {
-    "silent": send_nothing,
-    "cancelled": cancel_call,
-    "closed": close_connection,
+    "silent": _send(CallAnswer(is_silent=True)),
+    "cancelled": _send(CallAnswer(is_cancelled=True)),
+    "closed": _send(CallAnswer(is_closed=True)),
 }
