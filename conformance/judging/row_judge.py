@@ -6,7 +6,7 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -15,9 +15,11 @@ from conformance.spec.check import Case, Check
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
+from conformance.transport.credentials import hide
 
 # Requirement that advises a refusal -> another one, whose -SAFE is about the answers to its requests as well.
 _SAFE_SUBSTITUTES = {"OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE"}
+RowError = UnmetError | BlockedError  # what the body of a check raises if the row does not pass
 MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 
@@ -31,6 +33,15 @@ class RowOutcome:
     failure: Failure | None = None
     reason: Reason | None = None
     sent: SentRequests | None = None
+
+    def hide_secrets(self, secrets: Sequence[str]) -> RowOutcome:
+        """Return the outcome without the secrets that the server echoes."""
+        return replace(
+            self,
+            message=hide(self.message, secrets),
+            observation=hide(self.observation, secrets),
+            reason=self.reason and Reason(self.reason.kind, hide(self.reason.subject, secrets)),
+        )
 
 
 class RowJudge(ABC):
