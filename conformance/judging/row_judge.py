@@ -51,7 +51,7 @@ class RowJudge(ABC):
         """Return the result of a check on one row. Only exceptions that stop a run (`KeyboardInterrupt`) propagate."""
         started = time.monotonic()
         found, exchanges = self._judge(case)
-        entry = find_requirement(case)
+        entry = case.requirement
         return CheckResult(
             id=case.check.id,
             row=case.row.id,
@@ -72,11 +72,6 @@ class RowJudge(ABC):
     @abstractmethod
     def _judge(self, case: Case) -> tuple[RowOutcome, int]:
         """Return the outcome of a row and the number of its exchanges."""
-
-
-def find_requirement(case: Case) -> ledger.Requirement:
-    """Return the first requirement of a row; the body of the check may report another requirement as unmet."""
-    return ledger.get_requirement(case.requirements[0])
 
 
 def name_requirement(case: Case, unmet: UnmetError) -> str:
@@ -111,7 +106,7 @@ def find_safe_requirement(requirement: str) -> str:
 
 def conclude_met(case: Case, observation: str | None) -> RowOutcome:
     """Return the outcome of a row whose check body returned without an error."""
-    is_observed = find_requirement(case).level == ledger.Level.OBSERVE
+    is_observed = case.requirement.level == ledger.Level.OBSERVE
     return RowOutcome(Outcome.OBSERVED if is_observed else Outcome.PASS, "", escape_text(observation or ""))
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
-from conformance.judging.row_judge import RowOutcome, find_requirement, name_requirement, no_verdict
+from conformance.judging.row_judge import RowOutcome, name_requirement, no_verdict
 from conformance.spec.check import Case
 from conformance.spec.ledger import Level
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -82,7 +82,7 @@ class ShortWaits:
 
     def list_waits(self, case: Case) -> Iterator[Wait]:
         """Yield how the row waits, for the first run and for each repetition."""
-        allows_short_wait = not (case.check.explores or find_requirement(case).is_of_robustness)
+        allows_short_wait = not (case.check.explores or case.requirement.is_of_robustness)
         if allows_short_wait and not self._find_short_wait():
             yield Wait(raises_when_hung=True)
         if allows_short_wait and (short_s := self._find_short_wait()) is not None:
@@ -144,7 +144,7 @@ class ShortWaits:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
             raise
-        if find_requirement(case).level == Level.OBSERVE:
+        if case.requirement.level == Level.OBSERVE:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
 
