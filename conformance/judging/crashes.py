@@ -49,9 +49,10 @@ class CrashTracker:
     def find_violation(self, case: Case, lost: TargetLostError) -> UnmetError | None:
         """Return the violation of the row in which the target was lost, which is always one of a MUST.
 
-        Return None if the server did not crash, or if an earlier row crashed it.
+        Return None if the server did not crash, or if an earlier row crashed it. A crash caused by a hostile request
+        says nothing about other requirements.
         """
-        if not lost.has_died or self.suspected:
+        if not lost.has_died or self.suspected or case.requirement.is_of_robustness:
             return None
         unmet = self._find_cause(lost, is_legal=sends_legal_requests(case))
         entry = ledger.get_requirement(unmet.requirement or case.requirements[0])

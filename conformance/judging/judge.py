@@ -167,7 +167,7 @@ class Judge(RowJudge):
     def _conclude_row(self, case: Case) -> RowOutcome:
         """Return the outcome of a row that applies to the target."""
         try:
-            return self._fail_for_refusal_without_error(case, self._fail_for_crash(case, self._run_check(case)))
+            return self._fail_for_other_violation(case, self._run_check(case))
         except TargetLostError as lost:
             return self._conclude_lost(case, lost)
 
@@ -255,28 +255,22 @@ class Judge(RowJudge):
 
     # --- crashes and incidental violations ---
 
-    def _fail_for_crash(self, case: Case, found: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row, or a failure if a request of the row got no answer because it ends the server.
-
-        No limit of a server excuses a crash.
+    def _fail_for_other_violation(self, case: Case, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure for a crash or for a refusal that the check does not judge.
 
         Raises:
             TargetLostError: the server has ended, and does not come back.
         """
-        unmet = self.crashes.find_repeatable_crash(case)
-        if unmet is None:
-            return found
-        return conclude_unmet(self._describe_failure(case, unmet, name_requirement(case, unmet)), Outcome.FAIL)
+        if unmet := self.crashes.find_repeatable_crash(case):  # no limit of a server excuses a crash
+            return conclude_unmet(self._describe_failure(case, unmet, name_requirement(case, unmet)), Outcome.FAIL)
+        return self._fail_for_refusal_without_error(case, found)
 
     def _conclude_lost(self, case: Case, lost: TargetLostError) -> RowOutcome:
         """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        if unmet := self._find_crash_violation(case, lost):
+        if unmet := self.crashes.find_violation(case, lost):
             return self._conclude_unmet(case, unmet)
         why = escape_text(self.crashes.explain_loss(lost))
         return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
-
-    def _find_crash_violation(self, case: Case, lost: TargetLostError) -> UnmetError | None:
-        return self.crashes.find_violation(case, lost)
 
     def _fail_for_refusal_without_error(self, case: Case, found: RowOutcome) -> RowOutcome:
         """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
@@ -373,14 +367,8 @@ class RobustnessJudge(Judge):
         self.target.broken = []
         return found
 
-    def _fail_for_crash(self, _case: Case, found: RowOutcome) -> RowOutcome:
+    def _fail_for_other_violation(self, _case: Case, found: RowOutcome) -> RowOutcome:
         return found
-
-    def _fail_for_refusal_without_error(self, _case: Case, found: RowOutcome) -> RowOutcome:
-        return found
-
-    def _find_crash_violation(self, *_: object) -> None:
-        """Return None: see the class."""
 
     def _name_requirement(self, case: Case, *_: object) -> str:
         return case.requirements[0]
