@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from conformance.discovery import deployed_model
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.roles import roles
-from conformance.spec import ledger
 from conformance.spec.check import Case
 from conformance.spec.extensions import OVER_HTTP, PROTOCOL, ROBUSTNESS
 from conformance.spec.ledger import Party
@@ -21,7 +20,7 @@ def is_offered(case: Case, offered: Collection[str], transports: Collection[str]
     Over HTTP, the models of some roles cannot receive their tensors as JSON and need binary tensor data.
     """
     check, row = case
-    own = ledger.get_requirement(case.requirements[0])
+    own = case.requirement
     if own.party is Party.CLIENT:
         return True
     if own.extension == ROBUSTNESS:

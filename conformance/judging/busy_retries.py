@@ -10,10 +10,12 @@ Each repetition has a scope of its own in a recording, so that a replay repeats 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.judging.row_judge import RowError
 from conformance.judging.server_limits import is_too_large
 from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Exchange, Reply
@@ -23,8 +25,7 @@ MAX_RETRY_AFTER_S: Final = 2.0  # seconds; a longer Retry-After is not awaited
 # Rows whose last repetition is refused as well; after so many, no row is repeated, so that the run does not take long.
 MAX_BUSY_ROWS: Final = 5
 
-T = TypeVar("T")
-RowError = UnmetError | BlockedError | NotApplicableError
+_Error = RowError | NotApplicableError
 
 
 class BusyError(Exception):
@@ -52,24 +53,28 @@ class BusyRetries:
         self._is_ahead = is_ahead
         self._name = ""
         self._attempt = 0
-        self._first: tuple[RowError, list[Exchange]] | None = None  # the first attempt, if the server was busy
+        self._pause_s = 0.0
+        self._first: tuple[_Error, list[Exchange]] | None = None  # the first attempt, if the server was busy
         self._busy_rows = 0
 
-    def judge_until_not_busy(self, name: str, judge: Callable[[str], T]) -> T:
-        """Call `judge` with the name of its scope until it raises no `BusyError`; return its result.
+    def begin_row(self, name: str) -> None:
+        """Start a row; `name` is the name of its scope."""
+        self._name, self._attempt, self._pause_s, self._first = name, 0, 0.0, None
+
+    @contextmanager
+    def attempt(self) -> Iterator[str]:
+        """Judge the row in this context, which has the name of the scope; it suppresses `BusyError`, after a pause.
 
         A server may refuse requests for a while after a wrong request. So a repetition also pauses after refusals.
         """
-        self._name, self._attempt, self._first, pause_s = name, 0, None, 0.0
-        while True:
-            try:
-                with self._target.pause_after_refusals(pause_s):
-                    return judge(self._name_scope(self._attempt))
-            except BusyError as busy:
-                pause_s, self._attempt = busy.pause_s, self._attempt + 1
-                self._target.pause(pause_s)
+        try:
+            with self._target.pause_after_refusals(self._pause_s):
+                yield self._name_scope(self._attempt)
+        except BusyError as busy:
+            self._pause_s, self._attempt = busy.pause_s, self._attempt + 1
+            self._target.pause(busy.pause_s)
 
-    def raise_if_busy(self, error: RowError) -> RowError:
+    def raise_if_busy(self, error: _Error) -> _Error:
         """Raise an exception if the row that ends with `error` has to be repeated; else return the error that counts.
 
         After repetitions in vain the first error counts: a server that a request has made busy blocks the repetitions.
@@ -96,7 +101,7 @@ class BusyRetries:
     def _name_scope(self, attempt: int) -> str:
         return f"{self._name}, busy {attempt}" if attempt else self._name
 
-    def _find_busy_reply(self, error: RowError) -> Reply | None:
+    def _find_busy_reply(self, error: _Error) -> Reply | None:
         """Return the refusal of a busy server that made the row fail; None if the row fails for another reason.
 
         An error that names no reply may be due to any refusal in the row.

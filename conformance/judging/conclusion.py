@@ -9,7 +9,6 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import Baseline, GateResult
 from conformance.judging.coverage import find_coverage_of_watch
 from conformance.judging.selection import Subjects, list_profile_rows
-from conformance.spec import ledger
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import ROBUSTNESS, TRANSPORTS
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome, ReasonKind
@@ -86,7 +85,7 @@ def find_missing_rows(
     missing: dict[str, list[str]] = {}
     rows = list_profile_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
     for case in rows:
-        extension = str(ledger.get_requirement(case.requirements[0]).extension)
+        extension = str(case.requirement.extension)
         if case.ids not in run and extension != ROBUSTNESS:
             missing.setdefault(extension, []).append(case.key)
     return missing

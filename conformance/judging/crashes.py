@@ -46,13 +46,21 @@ class CrashTracker:
     _is_settled: bool = False
     _was_legal_before: bool = True
 
-    def find_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
-        """Return the violation of the row in which the target was lost; `is_legal` is for the requests of the row.
+    def find_violation(self, case: Case, lost: TargetLostError) -> UnmetError | None:
+        """Return the violation of the row in which the target was lost, which is always one of a MUST.
 
-        Return None if the server did not crash, or if an earlier row crashed it.
+        Return None if the server did not crash, or if an earlier row crashed it. A crash caused by a hostile request
+        says nothing about other requirements.
         """
-        if not lost.has_died or self.suspected:
+        if not lost.has_died or self.suspected or case.requirement.is_of_robustness:
             return None
+        unmet = self._find_cause(lost, is_legal=sends_legal_requests(case))
+        entry = ledger.get_requirement(unmet.requirement or case.requirements[0])
+        if entry.level != ledger.Level.MUST:
+            unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
+        return unmet
+
+    def _find_cause(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError:
         before = _find_earlier_error(lost)
         if before is not None and before.reply is not None and before.reply.status is not None:
             return before
@@ -74,16 +82,20 @@ class CrashTracker:
         case = self.suspected
         return f"{lost}, since {case.label}"
 
-    def find_repeatable_crash(self, name: str, *, is_legal: bool) -> UnmetError | None:
+    def find_repeatable_crash(self, case: Case) -> UnmetError | None:
         """Return the violation if a request of the row that got no answer ends the server; None if there is none.
 
-        Args:
-            name: the name of the row's scope.
-            is_legal: whether the requests of the row are legal.
-
         Raises:
-            TargetLostError: the server is gone, and does not come back.
+            TargetLostError: the server has ended, and does not come back.
         """
+        try:
+            return self._repeat_suspects(case.key, is_legal=sends_legal_requests(case))
+        except TargetLostError as lost:
+            if lost.has_died and self.suspected is None:
+                raise
+            return None
+
+    def _repeat_suspects(self, name: str, *, is_legal: bool) -> UnmetError | None:
         for place, exchange in enumerate(self._list_suspects()):
             scope = f"{name}, alone {place}"
             if not self.target.may_repeat(scope):

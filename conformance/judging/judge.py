@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from conformance.checks.support.refusals import Refusal
-from conformance.discovery.control_oracle import find_differing_outputs
-from conformance.discovery.deployed_model import Change, DeployedModel
+from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import attribute_broken_request, to_grpc_requirement
-from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_declining_status, find_refusal_without_error, has_error_object
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.expect.refusals import find_refusal_without_error, has_error_object
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging import evidence
-from conformance.judging.busy_retries import BusyRetries, RowError
-from conformance.judging.crashes import ALIVE, ALIVE_LEGAL, CrashTracker, sends_legal_requests
+from conformance.judging.busy_retries import BusyRetries
+from conformance.judging.client_name_trials import CLIENT_NAME, ClientNameTrials
+from conformance.judging.control_checks import STATE_REQUIREMENTS, ControlChecks
+from conformance.judging.crashes import CrashTracker
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
@@ -25,27 +26,24 @@ from conformance.judging.repeat_command import build_repeat_command, has_long_bo
 from conformance.judging.reproduction import build_reproduction
 from conformance.judging.request_features import collect_answered_features, collect_failed_features
 from conformance.judging.row_judge import (
+    RowError,
     RowJudge,
     RowOutcome,
     conclude_exception,
     conclude_met,
     conclude_unmet,
     grade_unmet,
-    is_wrong_request_answered,
     name_requirement,
     no_verdict,
 )
-from conformance.judging.row_models import RowModels, conclude_not_applicable
+from conformance.judging.row_models import RowModels
 from conformance.judging.server_limits import ServerLimits
-from conformance.judging.short_waits import ShortWaits, WaitError
-from conformance.spec import ledger
+from conformance.judging.short_waits import ShortWaits, TooShortError, Wait, WaitError
+from conformance.roles.model import Model
 from conformance.spec.check import Case
-from conformance.spec.outcome import Outcome, Reason, ReasonKind
+from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
-from conformance.transport import client_names
-from conformance.transport.client_names import ClientName
-from conformance.transport.credentials import hide
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError, PartlyRecordedError
@@ -58,19 +56,19 @@ from conformance.wire.request import Message
 _OUTCOMES_WITH_REQUESTS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.BLOCKED)
 # Outcomes of rows that may have tolerated a refusal without looking at its body.
 _OUTCOMES_WITH_REFUSALS = (Outcome.PASS, Outcome.ADVISORY, Outcome.OBSERVED, Outcome.NOT_APPLICABLE)
-# Requirements about the effect of earlier requests, on any connection.
-_SPELLING = "OIP-WRITTEN"
-STATE_REQUIREMENTS = ("OIP-ISOLATION", "OIP-ISOLATION/grpc")
-# The requirement that answers do not depend on the client name in a request.
-_CLIENT_NAME = "OIP-CLIENT-NAME"
-ISOLATION = "OIP-ISOLATION"
-# Repetitions of a failed row: True sends it under the other client name, and it must pass; False sends it under its own
-# client name, and it must fail. A server that fails at random behaves like this in one of 256 rows at most.
-_TRIALS_UNDER_OTHER_NAME = (True, True, False, False, True, False, True, False)
+# Returns an outcome, the error to report instead, or None if the policy does not explain the error. An `UnmetError`
+# ends the questions; a `BlockedError` replaces the error for the policies that follow.
+_Explanation = Callable[[Case, RowError], RowOutcome | RowError | None]
+# Returns an outcome if the documents allow the failure, an advice to report instead, or None.
+_Exemption = Callable[[Case, UnmetError, Model | None], RowOutcome | UnmetError | None]
 
 
 class Judge(RowJudge):
     """Judges the rows of a server that decide the verdict; `RobustnessJudge` judges the robustness rows.
+
+    A row is judged in three steps: run the body of its check; conclude; ask each policy in order whether it explains
+    an error: a busy server and short waits repeat the row, then controls and client names may explain the error, then
+    the raw interpretation and limits of the server may exempt it. A crash of the server comes last.
 
     Attributes:
         models: the models of the target, with its discovery result.
@@ -103,85 +101,77 @@ class Judge(RowJudge):
                 again that do not pass (see `ConcurrentScheduler`).
         """
         self.target = target
-        self.models = RowModels(target, survey)
         self.crashes = CrashTracker(target, is_one_of_several)
         self.bodies = bodies
         self.seed = seed
         self._strict = strict
         self._evidence = evidence
-        self._limits = ServerLimits(target)
-        self._raw_interpretation = RawInterpretation(target)
-        self._short_waits = ShortWaits(target, is_ahead=is_ahead)
         self._busy = BusyRetries(target, is_ahead=is_ahead)
+        self._short_waits = ShortWaits(target, is_ahead=is_ahead)
+        self._raw_interpretation = RawInterpretation(target)
+        self._exemptions: tuple[_Exemption, ...] = (
+            self._raw_interpretation.find_exemption,
+            ServerLimits(target).find_exemption,
+        )
+        self._set_models(RowModels(target, survey))
+
+    def _set_models(self, models: RowModels) -> None:
+        """Set the models of the rows, which the explanations of errors share."""
+        self.models = models
+        self._client_names = ClientNameTrials(self.target, models, self.seed, self._run_body, self._name_requirement)
+        controls = ControlChecks(self.target, models)
+        self._explanations: tuple[_Explanation, ...] = (
+            controls.explain_by_repetition,
+            controls.explain_by_plain_request,
+            self._client_names.explain,
+        )
 
     def _judge(self, case: Case) -> tuple[RowOutcome, int]:
-        name = case.key
-        return self._busy.judge_until_not_busy(name, lambda scope: self._judge_in_scope(case, scope))
+        # The last wait of a row is never repeated, and a busy server is asked only a few times.
+        self._busy.begin_row(case.key)
+        while True:
+            with self._busy.attempt() as scope:
+                for wait in self._short_waits.list_waits(case):
+                    with suppress(HungError, TooShortError):
+                        return self._judge_once(case, scope, wait)
 
-    def _judge_in_scope(self, case: Case, scope: str) -> tuple[RowOutcome, int]:
-        allows_short_wait = self._short_waits.allows_short_wait(case)
-        if allows_short_wait and not self._short_waits.find_short_wait():
-            with suppress(HungError):
-                return self._judge_with_whole_timeout(case, scope, raises_when_hung=True)
-        short_wait = self._short_waits.find_short_wait() if allows_short_wait else None
-        if short_wait is not None and (judged := self._judge_once(case, scope, short_wait=short_wait)):
-            return judged
-        return self._judge_with_whole_timeout(case, scope)
+    def _judge_once(self, case: Case, scope: str, wait: Wait) -> tuple[RowOutcome, int]:
+        """Return the outcome and the number of exchanges.
 
-    def _judge_with_whole_timeout(
-        self, case: Case, scope: str, *, raises_when_hung: bool = False
-    ) -> tuple[RowOutcome, int]:
-        """Return the outcome and the number of exchanges; `raises_when_hung` is an option of `Target.scope`."""
-        judged = self._judge_once(case, scope, raises_when_hung=raises_when_hung)
-        assert judged is not None  # noqa: S101 - only a row with short waits is repeated
-        return judged
-
-    def _judge_once(
-        self, case: Case, scope: str, *, short_wait: float | None = None, raises_when_hung: bool = False
-    ) -> tuple[RowOutcome, int] | None:
-        """Return the outcome and the number of exchanges; None if the row must be repeated with the whole timeout."""
-        client = self._choose_client_names(case)[0]
-        with self.target.scope(scope, client=client, short_wait=short_wait, raises_when_hung=raises_when_hung):
+        Raises:
+            BusyError: the row must be repeated after a pause.
+            HungError: the row must be repeated with the next wait.
+            TooShortError: the row must be repeated with the next wait.
+        """
+        client = self._client_names.choose_names(case)[0]
+        with self.target.scope(scope, client=client, short_wait=wait.short_s, raises_when_hung=wait.raises_when_hung):
             try:
-                found = self.models.find_missing_prerequisite(case) or self._fail_for_refusal_without_error(
-                    case, self._run_check(case)
-                )
-            except HungError:
+                found = self.models.find_missing_prerequisite(case) or self._conclude_row(case)
+                self._short_waits.record_outcome(found, wait)
+            except (HungError, TooShortError):
                 self.target.discard_calls()
                 raise
-            if short_wait is not None and self._short_waits.must_repeat(found):
-                self.target.discard_calls()
-                return None
-            self._short_waits.record_outcome(found)
             found = self._fail_for_auxiliary_request(case, found)
             self.crashes.record_row(case, has_failed=self._has_failed(found))
-            exchanges = len(self.target.exchanges)
             sent = found.sent or collect_answered_features(
                 self.target.exchanges if found.outcome is Outcome.PASS else ()
             )
-        secrets = self.target.settings.secrets
-        hidden = replace(
-            found,
-            message=hide(found.message, secrets),
-            observation=hide(found.observation, secrets),
-            reason=found.reason and Reason(found.reason.kind, hide(found.reason.subject, secrets)),
-            sent=sent,
-        )
-        return hidden, exchanges
+            return replace(found.hide_secrets(self.target.settings.secrets), sent=sent), len(self.target.exchanges)
 
     def _has_failed(self, found: RowOutcome) -> bool:
         is_open = found.reason is not None and found.reason.kind in (ReasonKind.SHORT_WAIT, ReasonKind.SLOW)
         return found.outcome is Outcome.FAIL or is_open
 
-    # --- the check ---
+    # --- run the body ---
 
-    def _run_check(self, case: Case) -> RowOutcome:
+    def _conclude_row(self, case: Case) -> RowOutcome:
+        """Return the outcome of a row that applies to the target."""
         try:
-            return self._fail_for_crash(case, self._run_and_conclude(case))
+            return self._fail_for_other_violation(case, self._run_check(case))
         except TargetLostError as lost:
             return self._conclude_lost(case, lost)
 
-    def _run_and_conclude(self, case: Case) -> RowOutcome:
+    def _run_check(self, case: Case) -> RowOutcome:
         try:
             return self._run_body(case)
         except (UnmetError, BlockedError, NotApplicableError) as error:
@@ -212,96 +202,91 @@ class Judge(RowJudge):
         with self._short_waits.raise_for_waits(case):
             return conclude_met(case, case.check.body(peer, *([model] if model else []), *case.row.values))
 
-    def _conclude_error(self, case: Case, error: RowError) -> RowOutcome:
+    # --- conclude ---
+
+    def _conclude_error(self, case: Case, error: RowError | NotApplicableError) -> RowOutcome:
         if isinstance(error, NotApplicableError):
             return conclude_exception(error)
-        unmet = error.cause if isinstance(error, BlockedError) else error
-        change = self.models.find_change(case, unmet.tensor if unmet else None)
-        if change is Change.OTHER_VALUES:
-            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{case.row.model} is not deterministic")
-        if change is Change.OTHER_REQUEST and (mixed := self._attribute_to_isolation(unmet)):
-            return self._conclude_unmet(case, mixed)
-        if isinstance(error, BlockedError):
-            return self._conclude_blocked(case, error)
-        if is_wrong_request_answered(case, error) and not self._is_plain_request_right(case):
-            reason = "the answer to a plain request is wrong as well"
-            return self._conclude_blocked(case, BlockedError(reason, error))
-        self._attribute_to_client_name(case, error)
-        return self._conclude_unmet(case, error)
-
-    def _attribute_to_isolation(self, unmet: UnmetError | None) -> UnmetError | None:
-        """Return the violation, if the values of an answer are wrong on a server that mixes requests; else None."""
-        reply = unmet.reply if unmet else None
-        if unmet is None or reply is None or not reply.succeeded:
-            return None
-        again = self.target.send(reply.exchange.message, fresh=True)
-        if unmet.tensor is None and not (again.succeeded and find_differing_outputs(reply, again)):
-            return None
-        unmet.requirement = to_grpc_requirement(ISOLATION) if reply.is_over_grpc else ISOLATION
-        unmet.actual += "; repeated control requests also get outputs of other requests"
-        return unmet
-
-    def _conclude_blocked(self, case: Case, blocked: BlockedError) -> RowOutcome:
-        cause = blocked.cause or UnmetError("an answer that lets the row be judged", escape_text(str(blocked)))
-        if self._attribute_to_client_name(case, cause, is_blocked=True):
-            return self._conclude_unmet(case, cause)
+        for explain in self._explanations:
+            explained = explain(case, error)
+            if isinstance(explained, RowOutcome):
+                return explained
+            error = explained or error
+            if isinstance(explained, UnmetError):
+                break
+        if isinstance(error, UnmetError):
+            return self._conclude_unmet(case, error)
         # A blocked row does not apply if its cause is a request beyond a limit of the target.
-        return self._find_exemption(case, blocked.cause) or conclude_exception(blocked)
+        return self._find_exemption(case, error.cause) or conclude_exception(error)
 
-    def _is_plain_request_right(self, case: Case) -> bool:
-        """Return whether the server answers a plain request right; True if nothing is known about that."""
-        model = self.models.build_model(case)
-        peer = GrpcTarget(self.target) if case.check.is_over_grpc else self.target
-        if model is None:
-            return True
-        try:
-            reply = peer.send(peer.message(peer.build_good_requests(model)[0]), fresh=True)
-            return is_met(lambda: expect(reply).tensors(model.find_outputs(model.sample())))
-        except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
-            return True
+    def _conclude_unmet(self, case: Case, unmet: UnmetError) -> RowOutcome:
+        if exemption := self._find_exemption(case, unmet):
+            return exemption
+        requirement = self._name_requirement(case, unmet)
+        unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
+        return self._conclude_failure(case, unmet, requirement)
 
-    # --- the client name that a row sends ---
-
-    def _choose_client_names(self, case: Case) -> tuple[ClientName, ClientName]:
-        """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
-        return client_names.choose_names(self.seed, case.key, self.models.survey.refused_clients)
-
-    def _attribute_to_client_name(self, case: Case, unmet: UnmetError, *, is_blocked: bool = False) -> bool:
-        """Attribute an error to the client name if the row passes with another name; return whether it was attributed.
-
-        Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
-        request is not repeated, because it may hang again. Other rows are repeated several times: each repetition must
-        pass with the other name, and fail with the row's own name. The order of the names excludes servers that fail
-        every second or third request, or at random.
-        """
-        is_must = is_blocked or ledger.get_requirement(self._name_requirement(case, unmet)).level == "MUST"
-        is_open = any(one.status is None for one in self.target.exchanges)
-        if self.seed is None or is_open or not is_must:
-            return False
-        own, other = self._choose_client_names(case)
-        for place, is_other in enumerate(_TRIALS_UNDER_OTHER_NAME):
-            client = other if is_other else own
-            with self.target.scope(f"{case.key}, again {place}", client=client):
-                if self._repeat_row(case) is not is_other:
-                    return False
-        is_call = unmet.reply.is_over_grpc if unmet.reply else case.check.is_over_grpc
-        ours, theirs = (client.grpc if is_call else client.http for client in (own, other))
-        unmet.expected = f"the same outcome as with the User-Agent {theirs}: {unmet.expected}"
-        unmet.actual = f"with the User-Agent {ours}: {unmet.actual}"
-        unmet.requirement = _CLIENT_NAME
-        return True
-
-    def _repeat_row(self, case: Case) -> bool | None:
-        """Send a row again and return whether it passes; None if the repetition is inconclusive."""
-        try:
-            self._run_body(case)
-        except (UnmetError, BlockedError):
-            return False
-        except Exception:  # the outcome of the first run stands
+    def _find_exemption(self, case: Case, unmet: UnmetError | None) -> RowOutcome | None:
+        """Return another outcome if the documents allow the failure, else None."""
+        if unmet is None or unmet.reply is None or unmet.requirement == CLIENT_NAME:
             return None
-        return True
+        model = self.models.build_model(case)
+        for find_exemption in self._exemptions:
+            found = find_exemption(case, unmet, model)
+            if isinstance(found, UnmetError):
+                requirement = name_requirement(case, found)
+                failure = self._describe_failure(case, found, requirement)
+                return conclude_unmet(failure, self._grade_unmet_requirement(requirement))
+            if found is not None:
+                return found
+        return None
 
-    # --- broken requests and crashes ---
+    def _conclude_failure(self, case: Case, unmet: UnmetError, requirement: str) -> RowOutcome:
+        failure = self._describe_failure(case, unmet, requirement)
+        found = conclude_unmet(failure, self._grade_unmet_requirement(requirement))
+        return replace(found, sent=collect_failed_features(unmet, requirement))
+
+    def _name_requirement(self, case: Case, unmet: UnmetError) -> str:
+        """Return the id of the requirement that the report names as unmet."""
+        return self._raw_interpretation.adjust_requirement(name_requirement(case, unmet))
+
+    def _grade_unmet_requirement(self, requirement: str) -> Outcome:
+        return grade_unmet(requirement, strict=self._strict)
+
+    # --- crashes and incidental violations ---
+
+    def _fail_for_other_violation(self, case: Case, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure for a crash or for a refusal that the check does not judge.
+
+        Raises:
+            TargetLostError: the server has ended, and does not come back.
+        """
+        if unmet := self.crashes.find_repeatable_crash(case):  # no limit of a server excuses a crash
+            return conclude_unmet(self._describe_failure(case, unmet, name_requirement(case, unmet)), Outcome.FAIL)
+        return self._fail_for_refusal_without_error(case, found)
+
+    def _conclude_lost(self, case: Case, lost: TargetLostError) -> RowOutcome:
+        """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
+        if unmet := self.crashes.find_violation(case, lost):
+            return self._conclude_unmet(case, unmet)
+        why = escape_text(self.crashes.explain_loss(lost))
+        return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
+
+    def _fail_for_refusal_without_error(self, case: Case, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
+
+        The area `errors` judges the refusals that rows expect, and servers that never send an error object. A limit of
+        the server excuses the refusal itself, but not its form.
+        """
+        is_judged = any(isinstance(value, Refusal) for value in case.row.values)
+        if case.check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
+            return found
+        unmet = find_refusal_without_error([Reply(one) for one in self.target.exchanges])
+        with suppress(TargetLostError, NotRecordedError):
+            if unmet is not None and has_error_object(self.target):
+                failed = self._conclude_failure(case, unmet, name_requirement(case, unmet))
+                return found if failed.outcome is found.outcome else failed
+        return found
 
     def _fail_for_auxiliary_request(self, case: Case, found: RowOutcome) -> RowOutcome:
         """Return the outcome of a row, or a failure if an auxiliary request during the row got no valid answer.
@@ -322,105 +307,7 @@ class Judge(RowJudge):
         )
         return self._conclude_unmet(case, unmet)
 
-    def _fail_for_crash(self, case: Case, found: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row, or a failure if a request of the row got no answer because it ends the server.
-
-        Raises:
-            TargetLostError: the server has ended, and does not come back.
-        """
-        name, is_legal = case.key, sends_legal_requests(case)
-        try:
-            unmet = self.crashes.find_repeatable_crash(name, is_legal=is_legal)
-        except TargetLostError as lost:
-            if lost.has_died and self.crashes.suspected is None:
-                raise
-            return found
-        return self._conclude_crash(case, unmet) if unmet else found
-
-    def _conclude_crash(self, case: Case, unmet: UnmetError) -> RowOutcome:
-        """Return the outcome of a row that crashed the server; no limit of a server excuses a crash."""
-        requirement = name_requirement(case, unmet)
-        return conclude_unmet(self._describe_failure(case, unmet, requirement), Outcome.FAIL)
-
-    def _fail_for_refusal_without_error(self, case: Case, found: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
-
-        The area `errors` judges the refusals that rows expect, and servers that never send an error object. A limit of
-        the server excuses the refusal itself, but not its form.
-        """
-        is_judged = any(isinstance(value, Refusal) for value in case.row.values)
-        if case.check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
-            return found
-        unmet = find_refusal_without_error([Reply(one) for one in self.target.exchanges])
-        with suppress(TargetLostError, NotRecordedError):
-            if unmet is not None and has_error_object(self.target):
-                failed = self._conclude_failure(case, unmet, name_requirement(case, unmet))
-                return found if failed.outcome is found.outcome else failed
-        return found
-
-    def _conclude_lost(self, case: Case, lost: TargetLostError) -> RowOutcome:
-        """Return the outcome of a row in which the target was lost: failed if it crashed the server, else an error."""
-        unmet = self._find_crash_violation(lost, is_legal=sends_legal_requests(case))
-        if unmet is not None:
-            entry = ledger.get_requirement(unmet.requirement or case.requirements[0])
-            if entry.level != "MUST":  # a crash always violates a MUST
-                unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
-            return self._conclude_unmet(case, unmet)
-        why = escape_text(self.crashes.explain_loss(lost))
-        return no_verdict(Outcome.ERROR, ReasonKind.TARGET_LOST, f"the target is gone: {why}", why)
-
-    def _find_crash_violation(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
-        """Return the violation of a row in which the target was lost; None if the row does not fail for the loss."""
-        return self.crashes.find_violation(lost, is_legal=is_legal)
-
-    # --- unmet requirements ---
-
-    def _find_exemption(self, case: Case, unmet: UnmetError | None) -> RowOutcome | None:
-        """Return the outcome `not_applicable` if the documents allow the failure, else None.
-
-        The request may exceed a limit of the target, or raw contents may have a byte order that cannot be compared.
-        A limit that the target reports as its own error is allowed, and advised against.
-        """
-        self._limits.is_spelling_refused = False
-        if unmet is None or unmet.reply is None or unmet.requirement == _CLIENT_NAME:
-            return None
-        model, named = self.models.build_model(case), unmet.requirement or case.requirements[0]
-        if reading := self._raw_interpretation.find_exemption(unmet, named, model):
-            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, reading)
-        if excess := self._limits.find_declared_excess(unmet.reply, model):
-            return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, excess, "max_batch")
-        limit = self._limits.find_limit(unmet.reply, model)
-        if not limit:
-            return None
-        try:
-            expect_declining_status(unmet.reply)
-        except UnmetError as advised:
-            requirement = name_requirement(case, advised)
-            failure = self._describe_failure(case, advised, requirement)
-            return conclude_unmet(failure, self._grade_unmet_requirement(requirement))
-        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)
-
-    def _conclude_unmet(self, case: Case, unmet: UnmetError) -> RowOutcome:
-        if limit := self._find_exemption(case, unmet):
-            return limit
-        requirement = self._name_requirement(case, unmet)
-        unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
-        return self._conclude_failure(case, unmet, requirement)
-
-    def _conclude_failure(self, case: Case, unmet: UnmetError, requirement: str) -> RowOutcome:
-        found = conclude_unmet(
-            self._describe_failure(case, unmet, requirement), self._grade_unmet_requirement(requirement)
-        )
-        return replace(found, sent=collect_failed_features(unmet, requirement))
-
-    def _name_requirement(self, case: Case, unmet: UnmetError) -> str:
-        """Return the id of the requirement that the report names as unmet."""
-        if self._limits.is_spelling_refused:
-            return _SPELLING
-        return self._raw_interpretation.adjust_requirement(name_requirement(case, unmet))
-
-    def _grade_unmet_requirement(self, requirement: str) -> Outcome:
-        return grade_unmet(requirement, strict=self._strict)
+    # --- evidence ---
 
     def _describe_failure(self, case: Case, unmet: UnmetError, requirement: str) -> Failure:
         """Return the description of a failure, and write the evidence of the row if the user requested evidence."""
@@ -461,15 +348,17 @@ class Judge(RowJudge):
 class RobustnessJudge(Judge):
     """Judges robustness rows: every failure is advisory, and failed auxiliary requests are ignored.
 
-    Each robustness row tests by itself whether the server is healthy before and after its requests. The judge writes
-    no evidence, because the programs in the evidence cannot send half a request.
+    Each robustness row tests by itself whether the server is healthy before and after its requests. A hostile request
+    may be too large for any server, so limits are not considered. A crash that it causes says nothing about other
+    requirements. The judge writes no evidence, because the programs in the evidence cannot send half a request.
     """
 
     def __init__(self, main_judge: Judge) -> None:
         """Create a judge that shares the models and the crash tracker of `main_judge`, which judges the other rows."""
         super().__init__(main_judge.target, main_judge.models.survey, bodies=main_judge.bodies)
-        self.models = main_judge.models
+        self._set_models(main_judge.models)
         self.crashes = main_judge.crashes
+        self._exemptions = ()
 
     def _has_failed(self, found: RowOutcome) -> bool:
         return found.failure is not None
@@ -478,17 +367,8 @@ class RobustnessJudge(Judge):
         self.target.broken = []
         return found
 
-    def _fail_for_crash(self, _case: Case, found: RowOutcome) -> RowOutcome:
+    def _fail_for_other_violation(self, _case: Case, found: RowOutcome) -> RowOutcome:
         return found
-
-    def _fail_for_refusal_without_error(self, _case: Case, found: RowOutcome) -> RowOutcome:
-        return found
-
-    def _find_crash_violation(self, *_: object, **__: object) -> None:
-        """Return None: a crash caused by a hostile request says nothing about other requirements."""
-
-    def _find_exemption(self, *_: object) -> None:
-        """Return None: a hostile request may be too large for any server, so limits are not considered."""
 
     def _name_requirement(self, case: Case, *_: object) -> str:
         return case.requirements[0]

@@ -14,9 +14,13 @@ from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect.raw_contents import has_length_prefixes, is_big_endian
 from conformance.expect.unmet import UnmetError
+from conformance.judging.row_judge import RowOutcome
+from conformance.judging.row_models import conclude_not_applicable
 from conformance.roles.model import Model
 from conformance.spec import ledger
+from conformance.spec.check import Case
 from conformance.spec.extensions import CLASSES_OVER_GRPC
+from conformance.spec.outcome import ReasonKind
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -33,14 +37,16 @@ class RawInterpretation:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def find_exemption(self, unmet: UnmetError, requirement: str, model: Model | None) -> str:
-        """Return the reason why the values of a gRPC answer cannot be judged; empty if the failure is judged."""
+    def find_exemption(self, case: Case, unmet: UnmetError, model: Model | None) -> RowOutcome | None:
+        """Return `not_applicable` if the values of a gRPC answer cannot be judged; None if the failure is judged."""
+        requirement = unmet.requirement or case.requirements[0]
         if requirement == ORDER or not _may_depend_on_byte_order(unmet, requirement):
-            return ""
+            return None
         is_turned = self._test_encoding_once(
             "big-endian", "cast_int32_fp32", is_big_endian
         ) or self._is_big_endian_model(model)
-        return f"raw contents are big-endian: see {ORDER}" if is_turned else ""
+        message = f"raw contents are big-endian: see {ORDER}"
+        return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, message) if is_turned else None
 
     def adjust_requirement(self, requirement: str) -> str:
         """Return the requirement to report: `GRPC-RAW` if a server uses length prefixes but returns wrong elements."""

@@ -6,7 +6,7 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -15,9 +15,11 @@ from conformance.spec.check import Case, Check
 from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
+from conformance.transport.credentials import hide
 
 # Requirement that advises a refusal -> another one, whose -SAFE is about the answers to its requests as well.
 _SAFE_SUBSTITUTES = {"OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE"}
+RowError = UnmetError | BlockedError  # what the body of a check raises if the row does not pass
 MAX_MESSAGE_CHARS = 300  # characters of the reason why a row has no verdict
 
 
@@ -32,6 +34,15 @@ class RowOutcome:
     reason: Reason | None = None
     sent: SentRequests | None = None
 
+    def hide_secrets(self, secrets: Sequence[str]) -> RowOutcome:
+        """Return the outcome without the secrets that the server echoes."""
+        return replace(
+            self,
+            message=hide(self.message, secrets),
+            observation=hide(self.observation, secrets),
+            reason=self.reason and Reason(self.reason.kind, hide(self.reason.subject, secrets)),
+        )
+
 
 class RowJudge(ABC):
     """Runs one check on one row and returns its result."""
@@ -40,7 +51,7 @@ class RowJudge(ABC):
         """Return the result of a check on one row. Only exceptions that stop a run (`KeyboardInterrupt`) propagate."""
         started = time.monotonic()
         found, exchanges = self._judge(case)
-        entry = find_requirement(case)
+        entry = case.requirement
         return CheckResult(
             id=case.check.id,
             row=case.row.id,
@@ -61,11 +72,6 @@ class RowJudge(ABC):
     @abstractmethod
     def _judge(self, case: Case) -> tuple[RowOutcome, int]:
         """Return the outcome of a row and the number of its exchanges."""
-
-
-def find_requirement(case: Case) -> ledger.Requirement:
-    """Return the first requirement of a row; the body of the check may report another requirement as unmet."""
-    return ledger.get_requirement(case.requirements[0])
 
 
 def name_requirement(case: Case, unmet: UnmetError) -> str:
@@ -100,7 +106,7 @@ def find_safe_requirement(requirement: str) -> str:
 
 def conclude_met(case: Case, observation: str | None) -> RowOutcome:
     """Return the outcome of a row whose check body returned without an error."""
-    is_observed = find_requirement(case).level == ledger.Level.OBSERVE
+    is_observed = case.requirement.level == ledger.Level.OBSERVE
     return RowOutcome(Outcome.OBSERVED if is_observed else Outcome.PASS, "", escape_text(observation or ""))
 
 

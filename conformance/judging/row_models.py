@@ -10,7 +10,7 @@ from conformance.discovery.control_oracle import ControlOracle
 from conformance.discovery.deployed_model import Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.discovery.offered_extensions import find_missing_service
-from conformance.judging.row_judge import RowOutcome, find_requirement, no_verdict
+from conformance.judging.row_judge import RowOutcome, no_verdict
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
@@ -49,7 +49,7 @@ class RowModels:
     def find_missing_prerequisite(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if the target lacks an extension, transport or model of a row."""
         offered, transports = self.survey.offered, self._target.settings.transports
-        entry = find_requirement(case)
+        entry = case.requirement
         broke = case.check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
         applies = case.check.is_over_grpc or broke or entry.is_of_robustness or self.survey.is_dead_over_http
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):

@@ -22,7 +22,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from conformance.judging.judge import STATE_REQUIREMENTS
+from conformance.judging.control_checks import STATE_REQUIREMENTS
 from conformance.judging.session import Session
 from conformance.spec import ledger
 from conformance.spec.check import Case

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from conformance.expect.refusals import is_error_object
+from conformance.expect.refusals import expect_declining_status, is_error_object
+from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import (
     MAX_JSON_ELEMENTS,
     RequestContent,
@@ -30,8 +31,12 @@ from conformance.judging.control_request import (
     read_request_content,
     shrink_content,
 )
+from conformance.judging.row_judge import RowOutcome
+from conformance.judging.row_models import conclude_not_applicable
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
+from conformance.spec.check import Case
+from conformance.spec.outcome import ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.replay import NotRecordedError
@@ -42,6 +47,9 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
+# The requirement that a server violates if it refuses characters that it accepts as Unicode escapes: a parser may limit
+# the characters of strings (RFC 8259, 9), but must accept each in any spelling.
+_SPELLING = "OIP-WRITTEN"
 TOO_LARGE = 413
 MIN_LARGE_BYTES = 64 * 1024  # every server must accept a smaller body
 # gRPC status codes for a message that is too large, with the size from which they can have this meaning. The default
@@ -71,21 +79,36 @@ RANKED_DATATYPE = (
 
 
 class ServerLimits:
-    """Finds the limits of one target. Each control request is sent only once.
-
-    Attributes:
-        is_spelling_refused: whether the last request was refused for characters that the server accepts as Unicode
-            escapes. A parser may limit the characters of strings (RFC 8259, 9), but must accept each in any spelling.
-    """
+    """Finds the limits of one target. Each control request is sent only once."""
 
     def __init__(self, target: Target) -> None:
-        self.is_spelling_refused = False
+        self._is_spelling_refused = False
         self._target = target
         self._answers: dict[str, Reply] = {}
 
-    def find_limit(self, reply: Reply, model: Model | None) -> str:
+    def find_exemption(self, _case: Case, unmet: UnmetError, model: Model | None) -> RowOutcome | UnmetError | None:
+        """Return `not_applicable` if the server refused a request for a limit; None if the failure is judged.
+
+        A limit that the target reports as its own error is allowed, and advised against: return the advice.
+        """
+        reply = unmet.reply
+        if reply is None:
+            return None
+        if excess := self._find_declared_excess(reply, model):
+            return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, excess, "max_batch")
+        self._is_spelling_refused = False
+        limit = self._find_limit(reply, model)
+        if not limit:
+            unmet.requirement = _SPELLING if self._is_spelling_refused else unmet.requirement
+            return None
+        try:
+            expect_declining_status(reply)
+        except UnmetError as advised:
+            return advised
+        return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)
+
+    def _find_limit(self, reply: Reply, model: Model | None) -> str:
         """Return a message about the limit for which the server refused a request; empty if there is none."""
-        self.is_spelling_refused = False
         if is_too_large(reply):
             return f"too large for the target: {escape_text(reply.outcome())}"
         if model is None or not _is_well_formed_refusal(reply):
@@ -109,7 +132,7 @@ class ServerLimits:
         except (TargetLostError, NotRecordedError):
             return ""  # no answer: the failure stands
 
-    def find_declared_excess(self, reply: Reply, model: Model | None) -> str:
+    def _find_declared_excess(self, reply: Reply, model: Model | None) -> str:
         """Return a message if the server refused a larger batch than the target file declares; else empty."""
         most = self._target.limits.get("max_batch")
         if most is None or model is None or not reply.is_refusal:
@@ -182,8 +205,8 @@ class ServerLimits:
         if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
         escaped = _write_unicode_escapes(unusual)
-        self.is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
-        return not self.is_spelling_refused
+        self._is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
+        return not self._is_spelling_refused
 
     # --- strings ---
 

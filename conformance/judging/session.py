@@ -17,7 +17,6 @@ from conformance.discovery import deployed_model, limit_checks, model_discovery,
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.judge import Judge, RobustnessJudge
-from conformance.judging.row_judge import find_requirement
 from conformance.judging.selection import ROLES, Subjects
 from conformance.roles.declared_limits import Limits
 from conformance.roles.guessed_inputs import UserInputs
@@ -158,7 +157,7 @@ class Session:
 
     def judge(self, case: Case) -> CheckResult:
         """Return the result of a row."""
-        is_of_robustness = find_requirement(case).is_of_robustness
+        is_of_robustness = case.requirement.is_of_robustness
         return (self._robustness_judge if is_of_robustness else self._judge)(case)
 
     def find_fatal_row(self) -> str | None:

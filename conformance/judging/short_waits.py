@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
-from conformance.judging.row_judge import RowOutcome, find_requirement, name_requirement, no_verdict
+from conformance.judging.row_judge import RowOutcome, name_requirement, no_verdict
 from conformance.spec.check import Case
 from conformance.spec.ledger import Level
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -52,6 +53,18 @@ class WaitError(Exception):
         return no_verdict(Outcome.BLOCKED, self.kind, str(self), self.requirement)
 
 
+class TooShortError(Exception):
+    """A row got no answer in a short wait, and has to be repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long a run of a row waits for answers: see `Target.scope`."""
+
+    short_s: float | None = None
+    raises_when_hung: bool = False
+
+
 class ShortWaits:
     """Decides how long the rows of one judge wait for answers, and which rows are repeated.
 
@@ -67,33 +80,42 @@ class ShortWaits:
         self._silent_controls: set[tuple[object, ...]] = set()
         self._control: tuple[object, ...] | None = None  # the control request that blocks the current row
 
-    def allows_short_wait(self, case: Case) -> bool:
-        """Return whether a row may wait for less than the timeout."""
-        return not (case.check.explores or find_requirement(case).is_of_robustness)
+    def list_waits(self, case: Case) -> Iterator[Wait]:
+        """Yield how the row waits, for the first run and for each repetition."""
+        allows_short_wait = not (case.check.explores or case.requirement.is_of_robustness)
+        if allows_short_wait and not self._find_short_wait():
+            yield Wait(raises_when_hung=True)
+        if allows_short_wait and (short_s := self._find_short_wait()) is not None:
+            yield Wait(short_s)
+        yield Wait()
 
-    def find_short_wait(self) -> float | None:
-        """Return the short wait in seconds that replaces the timeout, or None if rows wait for the whole timeout."""
-        settings = self._target.settings
-        return settings.wait.find_short_wait(settings.timeout)
-
-    def must_repeat(self, found: RowOutcome) -> bool:
-        """Return whether a row with short waits has to be repeated with the whole timeout."""
-        reason = found.reason
-        if reason is None or reason.kind is not ReasonKind.SHORT_WAIT or self._is_ahead:
-            return False
-        return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS and self._control not in self._silent_controls
-
-    def record_outcome(self, found: RowOutcome) -> None:
+    def record_outcome(self, found: RowOutcome, wait: Wait) -> None:
         """Record whether a row failed or was blocked because of a request without an answer.
 
         The judge calls this in the scope of the row, where the target lists the exchanges of the row.
+
+        Raises:
+            TooShortError: the row has to be repeated.
         """
+        if wait.short_s is not None and self._must_repeat(found):
+            raise TooShortError
         last = self._target.exchanges[-1:]
         if self._control is not None and last and not last[0].is_short_wait:
             self._silent_controls.add(self._control)
         self._control = None
         if found.failure is not None and any(map(is_wait, self._target.exchanges)):
             self._unanswered[found.failure.requirement] += 1
+
+    def _find_short_wait(self) -> float | None:
+        """Return the short wait in seconds that replaces the timeout, or None if rows wait for the whole timeout."""
+        settings = self._target.settings
+        return settings.wait.find_short_wait(settings.timeout)
+
+    def _must_repeat(self, found: RowOutcome) -> bool:
+        reason = found.reason
+        if reason is None or reason.kind is not ReasonKind.SHORT_WAIT or self._is_ahead:
+            return False
+        return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS and self._control not in self._silent_controls
 
     @contextmanager
     def raise_for_waits(self, case: Case) -> Iterator[None]:
@@ -122,7 +144,7 @@ class ShortWaits:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
             raise
-        if find_requirement(case).level == Level.OBSERVE:
+        if case.requirement.level == Level.OBSERVE:
             self._raise_if_slow(requirement)
             self._raise_if_short_wait(requirement)
 

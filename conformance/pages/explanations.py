@@ -102,7 +102,7 @@ def describe_check(check: Check) -> Lines:
 
 def _find_extensions(case: Case) -> set[str]:
     """Return the extensions that a row needs."""
-    return {ledger.get_requirement(case.requirements[0]).extension, *case.row.needs} & set(EXTENSIONS)
+    return {case.requirement.extension, *case.row.needs} & set(EXTENSIONS)
 
 
 def _list_options(check: Check) -> Iterator[str]:

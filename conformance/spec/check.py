@@ -176,6 +176,11 @@ class Case(NamedTuple):
         return self.row.answers or self.check.answers
 
     @property
+    def requirement(self) -> ledger.Requirement:
+        """The first requirement of the row; the body of the check may report another requirement as unmet."""
+        return ledger.get_requirement(self.requirements[0])
+
+    @property
     def role(self) -> str | None:
         """The model role that the row needs; None if it needs no role or names a deployed model."""
         return None if self.row.model else self.row.role or self.check.role

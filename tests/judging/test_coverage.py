@@ -165,7 +165,7 @@ def test_an_extension_that_is_not_offered_is_no_gap() -> None:
 
 
 def _without_classification(case: Case) -> Reason | None:
-    own = ledger.get_requirement(case.requirements[0]).extension
+    own = case.requirement.extension
     return Reason(ReasonKind.NOT_OFFERED, own) if "classification" in (own, *case.row.needs) else None
 
 

@@ -75,7 +75,7 @@ def test_the_id_of_a_check_selects_its_rows_and_another_word_what_it_is_part_of(
             "binary_tensor_data and not must",
             lambda case: set(markers.list_markers(case)) & {"binary_tensor_data", "must"} == {"binary_tensor_data"},
         ),
-        ("area_state and over_http", lambda check, _: check.area == "state"),
+        ("area_state and over_http", lambda case: case.check.area == "state"),
     ],
 )
 def test_markers_select(tmp_path: Path, small: str, expression: str, holds: Callable[[Case], bool]) -> None:

@@ -19,7 +19,6 @@ from zlib import crc32
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
-from conformance.spec.ledger import get_requirement
 from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import PROCESSES, get_impatient_server, get_server, get_server_for
@@ -193,7 +192,7 @@ def measure_costs(keys: Collection[Key]) -> dict[Key, int]:
 
 
 def _is_hostile(case: Case) -> bool:
-    return get_requirement(case.requirements[0]).is_of_robustness
+    return case.requirement.is_of_robustness
 
 
 def _time_rows(rows: Rows, is_hostile: bool) -> Iterator[tuple[Key, float]]:

@@ -1,0 +1,78 @@
+"""Explains errors of rows by controls: the control requests of a deployed model, and a plain request.
+
+An answer that is wrong because of the model, or wrong to a plain request as well, does not violate the row's own
+requirement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.deployed_model import Change
+from conformance.expect.attribution import to_grpc_requirement
+from conformance.expect.expectation import expect
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered
+from conformance.judging.row_models import RowModels, conclude_not_applicable
+from conformance.spec.check import Case
+from conformance.spec.outcome import ReasonKind
+from conformance.transport.grpc_target import GrpcTarget
+from conformance.transport.replay import NotRecordedError
+from conformance.transport.target import Target
+from conformance.transport.unreachable import TargetLostError
+
+ISOLATION = "OIP-ISOLATION"
+# Requirements about the effect of earlier requests, on any connection.
+STATE_REQUIREMENTS = (ISOLATION, f"{ISOLATION}/grpc")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlChecks:
+    """Sends the controls of one target, whose rows have these models."""
+
+    target: Target
+    models: RowModels
+
+    def explain_by_repetition(self, case: Case, error: RowError) -> RowOutcome | UnmetError | None:
+        """Return an explanation if a deployed model answers the control requests otherwise when asked again.
+
+        That is `not_applicable` if the model is not deterministic, and the violation if the server mixes requests.
+        """
+        unmet = error.cause if isinstance(error, BlockedError) else error
+        change = self.models.find_change(case, unmet.tensor if unmet else None)
+        if change is Change.OTHER_VALUES:
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_TARGET, f"{case.row.model} is not deterministic")
+        return self._attribute_to_isolation(unmet) if change is Change.OTHER_REQUEST else None
+
+    def _attribute_to_isolation(self, unmet: UnmetError | None) -> UnmetError | None:
+        """Return the violation, if the values of an answer are wrong on a server that mixes requests; else None."""
+        reply = unmet.reply if unmet else None
+        if unmet is None or reply is None or not reply.succeeded:
+            return None
+        again = self.target.send(reply.exchange.message, fresh=True)
+        if unmet.tensor is None and not (again.succeeded and find_differing_outputs(reply, again)):
+            return None
+        unmet.requirement = to_grpc_requirement(ISOLATION) if reply.is_over_grpc else ISOLATION
+        unmet.actual += "; repeated control requests also get outputs of other requests"
+        return unmet
+
+    def explain_by_plain_request(self, case: Case, error: RowError) -> BlockedError | None:
+        """Return an error that blocks a row about wrong requests if the answer to a plain request is wrong as well."""
+        if isinstance(error, BlockedError) or not is_wrong_request_answered(case, error):
+            return None
+        if self._is_plain_request_right(case):
+            return None
+        return BlockedError("the answer to a plain request is wrong as well", error)
+
+    def _is_plain_request_right(self, case: Case) -> bool:
+        """Return whether the server answers a plain request right; True if nothing is known about that."""
+        model = self.models.build_model(case)
+        peer = GrpcTarget(self.target) if case.check.is_over_grpc else self.target
+        if model is None:
+            return True
+        try:
+            reply = peer.send(peer.message(peer.build_good_requests(model)[0]), fresh=True)
+            return is_met(lambda: expect(reply).tensors(model.find_outputs(model.sample())))
+        except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
+            return True
