@@ -11,7 +11,8 @@ from conformance.judging.run_options import RunOptions, read_run_fields
 from conformance.report.output_files import claim_folder
 from conformance.spec.options import add_command_options
 from conformance.spec.user_error import UserError
-from conformance.transport import journal, settings
+from conformance.transport import journal
+from conformance.transport.config import TargetConfig
 from conformance.transport.credentials import is_credential
 from conformance.transport.grpc_packages import expect_grpc, has_grpc
 from conformance.transport.settings import Settings, SettingsError
@@ -96,17 +97,12 @@ def _read_upstream(options: argparse.Namespace) -> Settings | None:
     if not (options.upstream or options.upstream_grpc):
         return None
     try:
-        made = settings.make_settings(
-            options.upstream or "",
-            ca_file=options.upstream_ca,
-            insecure=options.upstream_insecure,
-            grpc=options.upstream_grpc,
-        )
-        if made.headers:
-            raise UserError("--upstream must contain no user and password; clients send their own")
-        made.build_ssl_context()
+        target = TargetConfig(tls_ca=options.upstream_ca, tls_insecure=options.upstream_insecure)
+        made = target.build_settings(options.upstream or "", options.upstream_grpc)
     except SettingsError as error:
         raise UserError(str(error).replace("--target-url", "--upstream").replace("--target-", "--upstream-")) from error
+    if made.headers:
+        raise UserError("--upstream must contain no user and password; clients send their own")
     return made
 
 

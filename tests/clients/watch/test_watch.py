@@ -228,7 +228,7 @@ REFUSED = {
     "no folder": (["--conformance-report", "nowhere/a.json"], "no folder"),
     "no baseline": (["--conformance-baseline", "nowhere.toml"], "No such file"),
     "an update of nothing": (["--conformance-update-baseline"], "needs --conformance-baseline FILE"),
-    "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "cannot read certificates"),
+    "no certificates": (["--upstream", "https://h", "--upstream-ca", "nowhere.pem"], "nowhere.pem: no such file"),
     "nothing behind the dashes": (["--for", "1", "--"], "give a command after --"),
     "two ends": (["--for", "1", "--", "true"], "cannot be combined with a command"),
     "no such command": (
