@@ -48,10 +48,10 @@ OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
 @claim("classification.items-are-ranked-apart", answers="CLS-BATCH")
 @rows(
     Row("2-items", (ITEMS, 4), role="scores_batching"),
+    Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
     Row("highest-of-each", (ITEMS, 1), role="scores_batching"),
     Row("2-of-4", (ITEMS, 2), role="scores_batching_labelled"),
     Row("8-items", ([[10.0 + (k * 13 + n * 8) % 101 for k in range(4)] for n in range(8)], 3), role="scores_batching"),
-    Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
     OWN,
 )
 def items_are_ranked_apart(

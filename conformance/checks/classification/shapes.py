@@ -105,13 +105,13 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
 @claim("classification.shape-is-batch-and-count", answers="CLS-SHAPE-BATCH")
 @rows(
     Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
+    Row(
+        "rank-2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15)), ((1, 2), (4, 3))), 2), role="scores_batching_rank2"
+    ),
     Row("batch-2", (ITEMS, 3), role="scores_batching"),
     Row("one-class", (ITEMS, 1), role="scores_batching"),
     Row("batch-8", (ITEMS * 4, 2), role="scores_batching"),
     Row("labelled", (ITEMS, 2), role="scores_batching_labelled"),
-    Row(
-        "rank-2-items", ((((10, 40), (20, 30)), ((35, 5), (25, 15)), ((1, 2), (4, 3))), 2), role="scores_batching_rank2"
-    ),
     Row("own", (None, 2), fit=SCORED),
 )
 def shape_is_batch_and_count(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:

@@ -64,6 +64,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
 
 @claim("classification.value-is-the-score", answers="CLS-VALUE")
 @rows(
+    Row("fp32", ((0.25, 123456.75, -1.5, 3.0, 0.0),), role="identity_fp32"),
     Row("uint8", ((3, 200, 255),), role="identity_uint8"),
     Row("uint16", ((3, 40000, 65535),), role="identity_uint16"),
     Row("uint32", ((3, 2**31, 2**32 - 1),), role="identity_uint32"),
@@ -72,7 +73,6 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
     Row("int16", ((-1, -32768, 32767),), role="identity_int16"),
     Row("int32", ((-1, -(2**31), 2**31 - 1),), role="identity_int32"),
     Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63), 2**63 - 1),), role="identity_int64"),
-    Row("fp32", ((0.25, 123456.75, -1.5, 3.0, 0.0),), role="identity_fp32"),
     Row("fp32-powers", ((2.0**-10, 2.0**-7, 2.0**33, -(2.0**20), 2.0**120),), role="identity_fp32"),
     Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
     Row("fp64-powers", ((2.0**-900, -(2.0**900), 2.0**900, 1.0),), role="identity_fp64"),
