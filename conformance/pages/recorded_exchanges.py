@@ -69,8 +69,9 @@ def load() -> Mapping[str, RecordedExchange]:
             found = {}
             for name, clearest in _find_checks_without_case():
                 calls.clear()
-                session.judge(Case(clearest.check, clearest.rows[0]))
-                exchanges = [exchange for call in calls for exchange in call.exchanges]
+                case = Case(clearest.check, clearest.rows[0])
+                session.judge(case)
+                exchanges = [exchange for call in calls if call.scope == case.key for exchange in call.exchanges]
                 found[name] = _build_recorded_exchange(name, clearest, exchanges)
             return found
     finally:

@@ -238,7 +238,7 @@ def test_a_recorded_exchange_is_that_of_the_row() -> None:
 
 def test_a_recorded_call_is_shown_as_text() -> None:
     call = recorded_exchanges.load()["OIP-REFUSAL/grpc"]
-    assert call.request == ("ModelReady of inference.GRPCInferenceService", "", 'name: "there-is-no-such-model"')
+    assert call.request[0] == "ModelInfer of inference.GRPCInferenceService"
     assert call.answer[0].startswith("status NOT_FOUND: ")
 
 

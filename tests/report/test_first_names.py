@@ -18,7 +18,7 @@ from tests.support.sightings import Server, judge_fault, run_server
 from tests.support.step_tracing import Rows
 
 Entry = dict[str, Any]
-EVERY = 24  # a row of so many is judged
+EVERY = 20  # a row of so many is judged
 
 
 def refuse(refuses: Callable[[Entry], bool], status: int = 400) -> Fault:
