@@ -102,7 +102,7 @@ def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceSe
 
 
 def test_two_workers_judge_grpc_too(tmp_path: Path, reference: ReferenceServer) -> None:
-    options = (f"--target-url={reference.url}", f"--target-grpc={reference.grpc}", "-k", "grpc.highest-classes")
+    options = (f"--target-url={reference.url}", f"--target-grpc={reference.grpc}", "-k", "grpc.highest-come-first")
     run = judge(tmp_path, *options, "-n", "2")
     assert run.returncode == 0, run.stdout
     assert f"gRPC        grpc://{reference.grpc}" in run.stdout

@@ -8,12 +8,14 @@ What servers and clients do comes from docs/results, which their recipes write.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from conformance.checks import PACKAGES, load_every_check
 from conformance.commands import sources
 from conformance.judging.selection import list_profile_rows
 from conformance.pages import coverage, errata, pages, servers
@@ -33,6 +35,7 @@ from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
+CHECK_ID = re.compile(rf"`((?:{'|'.join(PACKAGES)})\.[a-z0-9-]+)`")
 
 
 def render_pages() -> Iterator[tuple[Path, str]]:
@@ -86,9 +89,12 @@ def described_client_faults() -> Mapping[str, Sequence[str]]:
 
 
 def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the faults of which a page says nothing, or something else."""
-    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in matrix.read_lines(page).items()}
-    return [name for name, words in described.items() if told.get(name) != list(words)]
+    """Return the faults of which a page says nothing, or something else, or that a check caught which is gone."""
+    lines = matrix.read_lines(page)
+    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in lines.items()}
+    known = {check.id for of_clients in (False, True) for check in load_every_check(of_clients=of_clients)}
+    gone = {name for name, line in lines.items() if not set(CHECK_ID.findall(line)) <= known}
+    return [name for name, words in described.items() if name in gone or told.get(name) != list(words)]
 
 
 def has_new_rows() -> bool:
