@@ -35,10 +35,10 @@ from conformance.transport.exchange import Call, Reply
 BLOCK_ROWS = 400
 # Inferences of a row: of checks with many, and of the other checks. Measured with `quick`, with probes and company.
 INFERENCES: Mapping[str, float] = {
-    "walk.every-exchange-is-right": 37.0,
-    "walk.each-value-is-right-alone": 5.4,
-    "grpc.every-call-is-right": 37.0,
-    "grpc.each-value-is-right-alone": 5.4,
+    "walk.every-exchange-is-right": 45.0,
+    "walk.each-value-is-right-alone": 4.5,
+    "grpc.every-call-is-right": 45.0,
+    "grpc.each-value-is-right-alone": 4.5,
 }
 USUAL_INFERENCES = 1.6
 # Approximate CPU time of the suite per exchange. More than (latency / this time) connections would wait for the suite.
