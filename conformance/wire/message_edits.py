@@ -85,12 +85,12 @@ def set_length(*values: HeaderValue) -> Header:
     return Header(INFERENCE_HEADER, values)
 
 
-def of_json(change: ValueChange = int) -> HeaderValue:
+def measure_json(change: ValueChange = int) -> HeaderValue:
     """Return the length of the JSON as a value of a header, changed by a function."""
     return lambda message: change(message.json_length)
 
 
-def of_body(change: ValueChange = int) -> HeaderValue:
+def measure_body(change: ValueChange = int) -> HeaderValue:
     """Return the length of the body as a value of a header, changed by a function."""
     return lambda message: change(len(message.body))
 

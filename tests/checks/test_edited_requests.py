@@ -12,7 +12,7 @@ from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.wire.edits import Drop, Set, cut, plus
-from conformance.wire.message_edits import Body, Data, Edit, Header, Path, of_json, set_length
+from conformance.wire.message_edits import Body, Data, Edit, Header, Path, measure_json, set_length
 from conformance.wire.request import INFERENCE_HEADER
 from conformance.wire.tensor import Tensor
 
@@ -48,7 +48,7 @@ def replace_length(*values: str) -> tuple[tuple[str, str], ...]:
         ((Data(b"xy", "A"),), {"body": VALID.body[:-12] + b"xy"}),
         ((Data(b"", of=None),), {"body": VALID.body[: VALID.json_length]}),
         ((set_length(),), {"headers": replace_length()}),
-        ((set_length(of_json(plus(1)), 0),), {"headers": replace_length(str(VALID.json_length + 1), "0")}),
+        ((set_length(measure_json(plus(1)), 0),), {"headers": replace_length(str(VALID.json_length + 1), "0")}),
         ((Header("X", "1"),), {"headers": (*VALID.headers, ("X", "1"))}),
     ],
 )

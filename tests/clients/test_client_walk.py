@@ -46,8 +46,8 @@ def list_walk_rows(transports: tuple[str, ...]) -> list[Case]:
 
 
 def list_some_walk_rows(variation: alterations.Alteration) -> list[Case]:
-    """Return one row in 24, other ones for each variation; `tox -e matrix-clients` runs them all."""
-    return list_walk_rows(variation.transports)[crc32(variation.name.encode()) % 24 :: 24]
+    """Return one row in eight, other ones for each variation; `tox -e matrix-clients` runs them all."""
+    return list_walk_rows(variation.transports)[crc32(variation.name.encode()) % 8 :: 8]
 
 
 @BOTH
@@ -87,7 +87,7 @@ def test_what_a_client_cannot_do_is_left_out_first_alone_and_then_together() -> 
 def test_a_fault_of_two_values_is_seen_and_the_first_name_is_right(
     fault: alterations.Alteration, stage: SharedPeer
 ) -> None:
-    sighting = stage.see(fault, list_walk_rows(fault.transports), until=bool)
+    sighting = stage.see(fault, list_walk_rows(fault.transports))
     assert [miss.requirement for miss in sighting.misses][:1] == [fault.misses[0]]
 
 

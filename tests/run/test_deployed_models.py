@@ -62,7 +62,7 @@ VARIATIONS = {
     "raw_bytes_one": "strings-over-100-bytes-are-refused",
 }
 LONG_WALK = "walk.every-exchange-is-right"  # each of its rows has more than a hundred requests
-MAX_ROWS = 2  # of a claim; those behind the first that applies are judged on few models
+MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on few models
 # What the walk tells best on a deployed model, and the kind of its requests that do.
 WALKED = {"OIP-OUTPUTS-LISTED": "binary", "CLS-BATCH": "classes"}
 # Models that are right and not ordinary: how many rows are met at the least, and a reason why others say nothing.

@@ -24,6 +24,7 @@ NO_BYTES = [name for name in DATATYPES if name != "BYTES"]
 LIMITED = str(Path(__file__).parents[1] / "support/limited_server.py")
 KINDS: Mapping[str, dict[str, Any]] = {
     "without BYTES": {"datatypes": NO_BYTES},
+    "with INT32 and FP32 alone": {"datatypes": ["FP32", "INT32"]},
     "with fixed shapes alone": {"fixed_shapes": True},
     "without batches": {"max_batch": 0},
     "with INT32 alone, with fixed shapes alone": {"datatypes": ["INT32"], "fixed_shapes": True},
@@ -65,19 +66,17 @@ def test_what_needs_more_than_the_limits_does_not_apply(tmp_path: Path, words: s
     assert "under [limits] in the target file" in without.stdout
 
 
-@pytest.mark.parametrize(("most", "status", "rows"), [(4, 400, ()), (1, 500, FEW_ROWS)])
-def test_larger_batches_than_declared_do_not_apply(
-    tmp_path: Path, most: int, status: int, rows: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("most", "status"), [(4, 400), (1, 500)])
+def test_larger_batches_than_declared_do_not_apply(tmp_path: Path, most: int, status: int) -> None:
     files = [f"--conformance-report=r{suffix}" for suffix in formats.FORMATS]
+    rows = ["-k", "batch or ranked"]
     with run_bundled(program=(LIMITED, str(most), str(status))) as url:
         file = write_file(tmp_path, {"max_batch": most}, f'url = "{url}"')
-        run = judge(tmp_path, file, *files, "-k", "batch or ranked", *rows)
+        run = judge(tmp_path, file, *files, *rows)
     assert run.stdout.splitlines()[-1].endswith("none failed"), run.stdout[-2000:]
     report = read_valid_report(tmp_path / "r.json")
     beyond = [row for row in report["rows"] if row["reason"] and row["reason"]["kind"] == "declared_limit"]
-    assert beyond
-    assert report["target"]["limits"]["max_batch"] == most
+    assert len(beyond) > most == report["target"]["limits"]["max_batch"]
     assert {row["outcome"] for row in report["rows"]} <= {"pass", "observed", "not_applicable", "advisory"}
     advised = {row["failure"]["requirement"] for row in report["rows"] if row["outcome"] == "advisory"}
     assert advised <= {"OIP-ERROR-STATUS"} if status == 500 else not advised
@@ -145,8 +144,7 @@ def test_limits_that_cannot_be_meant_are_one_line(tmp_path: Path, said: str) -> 
     assert (run.returncode, run.stderr.strip()) == (4, f"ERROR: --target-config t.toml: {said}")
 
 
-def test_limits_are_named_unless_they_limit_nothing() -> None:
-    assert describe_limits({"datatypes": ["FP32", "INT32"]}) == "with INT32 and FP32 alone"
+def test_limits_that_limit_nothing_are_not_named() -> None:
     assert describe_limits({}) == describe_limits({"datatypes": [*OIP_DATATYPES]}) == ""
 
 

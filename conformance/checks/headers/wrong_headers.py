@@ -26,7 +26,7 @@ from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.edits import plus, times, written
-from conformance.wire.message_edits import Header, of_body, of_json, set_length
+from conformance.wire.message_edits import Header, measure_body, measure_json, set_length
 from conformance.wire.request import INFERENCE_HEADER, JSON, OCTET_STREAM, InferRequest, Message
 from conformance.wire.tensor import Tensor
 
@@ -117,28 +117,28 @@ MISSING_HEADER = (
     Fault("raw-body-without-header", "raw_fixed", set_length(), start=send_raw, tensors=sample_inputs),
 )
 BEYOND_BODY = (
-    Fault("one-beyond-the-body", ROLE, set_length(of_body(plus(1))), ANY),
-    Fault("twice-the-body", ROLE, set_length(of_body(times(2)))),
+    Fault("one-beyond-the-body", ROLE, set_length(measure_body(plus(1))), ANY),
+    Fault("twice-the-body", ROLE, set_length(measure_body(times(2)))),
     Fault("2-to-the-31", ROLE, set_length(2**31)),
-    Fault("right-in-32-bits", ROLE, set_length(of_json(plus(2**32))), ANY),
+    Fault("right-in-32-bits", ROLE, set_length(measure_json(plus(2**32))), ANY),
     Fault("2-to-the-63", ROLE, set_length(2**63)),
-    Fault("right-in-64-bits", ROLE, set_length(of_json(plus(2**64))), ANY),
+    Fault("right-in-64-bits", ROLE, set_length(measure_json(plus(2**64))), ANY),
     Fault("right-as-an-octal-number", ROLE, set_length(_write_octal), ANY),
 )
 CUTTING_JSON = (
-    Fault("one-byte-short", ROLE, set_length(of_json(plus(-1))), ANY),
+    Fault("one-byte-short", ROLE, set_length(measure_json(plus(-1))), ANY),
     Fault("half-of-the-json", ROLE, set_length(lambda message: message.json_length // 2)),
     Fault("one-byte-of-json", ROLE, set_length(1)),
     Fault("inside-a-character", ROLE, set_length(_end_inside_character), start=_send_long_characters),
-    Fault("one-byte-of-binary-data", ROLE, set_length(of_json(plus(1))), ANY),
-    Fault("the-whole-body", ROLE, set_length(of_body())),
+    Fault("one-byte-of-binary-data", ROLE, set_length(measure_json(plus(1))), ANY),
+    Fault("the-whole-body", ROLE, set_length(measure_body())),
 )
 WITHOUT_BINARY = (
-    Fault("json-alone-one-beyond-the-body", "identity_int32", set_length(of_body(plus(1))), JSON_ALONE),
-    Fault("json-alone-far-beyond-the-body", "identity_int32", set_length(of_body(plus(1000)))),
-    Fault("json-alone-right-in-32-bits", "identity_int32", set_length(of_body(plus(2**32)))),
-    Fault("json-alone-right-in-64-bits", "identity_int32", set_length(of_body(plus(2**64)))),
-    Fault("json-alone-one-byte-short", "identity_int32", set_length(of_body(plus(-1))), JSON_ALONE),
+    Fault("json-alone-one-beyond-the-body", "identity_int32", set_length(measure_body(plus(1))), JSON_ALONE),
+    Fault("json-alone-far-beyond-the-body", "identity_int32", set_length(measure_body(plus(1000)))),
+    Fault("json-alone-right-in-32-bits", "identity_int32", set_length(measure_body(plus(2**32)))),
+    Fault("json-alone-right-in-64-bits", "identity_int32", set_length(measure_body(plus(2**64)))),
+    Fault("json-alone-one-byte-short", "identity_int32", set_length(measure_body(plus(-1))), JSON_ALONE),
 )
 ODD_SPELLINGS = (
     Fault("letters", ROLE, set_length("abc"), ANY, start=_send_values_unless_index),
@@ -147,13 +147,13 @@ ODD_SPELLINGS = (
     Fault("raw-body-under-letters", "raw_fixed", set_length("abc"), start=send_raw, tensors=sample_inputs),
     Fault("raw-body-under-empty-header", "raw_fixed", set_length(""), start=send_raw, tensors=sample_inputs),
     Fault("minus-one", ROLE, set_length(-1)),
-    Fault("minus-the-length", ROLE, set_length(of_json(times(-1))), ANY, start=_send_values_unless_index),
-    Fault("negative-and-right-in-32-bits", ROLE, set_length(of_json(plus(-(2**32))))),
-    Fault("plus-sign", ROLE, set_length(of_json(written("+{}"))), ANY),
-    Fault("letters-behind", ROLE, set_length(of_json(written("{}abc"))), ANY),
-    Fault("hexadecimal", ROLE, set_length(of_json(hex))),
-    Fault("fraction", ROLE, set_length(of_json(written("{}.5"))), ANY),
-    Fault("underscore", ROLE, set_length(of_json(_underscore))),
+    Fault("minus-the-length", ROLE, set_length(measure_json(times(-1))), ANY, start=_send_values_unless_index),
+    Fault("negative-and-right-in-32-bits", ROLE, set_length(measure_json(plus(-(2**32))))),
+    Fault("plus-sign", ROLE, set_length(measure_json(written("+{}"))), ANY),
+    Fault("letters-behind", ROLE, set_length(measure_json(written("{}abc"))), ANY),
+    Fault("hexadecimal", ROLE, set_length(measure_json(hex))),
+    Fault("fraction", ROLE, set_length(measure_json(written("{}.5"))), ANY),
+    Fault("underscore", ROLE, set_length(measure_json(_underscore))),
 )
 
 LENGTH_REFUSALS = (
@@ -208,12 +208,12 @@ def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal:
 # --- two inference headers --------------------------------------------------------------------------------------------
 
 # Rows that also run on deployed models have no header of 0, with which JSON may be read as table indices.
-REPEATED_EQUAL = Fault("equal", ROLE, set_length(of_json(), of_json()), ANY)
+REPEATED_EQUAL = Fault("equal", ROLE, set_length(measure_json(), measure_json()), ANY)
 REPEATED = (
-    Fault("header-twice-right-then-0", ROLE, set_length(of_json(), 0)),
-    Fault("header-twice-0-then-right", ROLE, set_length(0, of_json())),
-    Fault("header-twice-right-then-one-more", ROLE, set_length(of_json(), of_json(plus(1))), ANY),
-    Fault("header-twice-whole-body-then-right", ROLE, set_length(of_body(), of_json()), ANY),
+    Fault("header-twice-right-then-0", ROLE, set_length(measure_json(), 0)),
+    Fault("header-twice-0-then-right", ROLE, set_length(0, measure_json())),
+    Fault("header-twice-right-then-one-more", ROLE, set_length(measure_json(), measure_json(plus(1))), ANY),
+    Fault("header-twice-whole-body-then-right", ROLE, set_length(measure_body(), measure_json()), ANY),
 )
 REPEATED_REFUSALS = make_refusals("BIN-HEADER-TWICE", send_values, REPEATED)
 REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_REFUSALS, *JSON_ALONE_REFUSALS)

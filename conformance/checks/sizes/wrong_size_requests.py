@@ -21,7 +21,7 @@ from conformance.roles.model import Model
 from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.edits import Drop, Set, chain, cut, plus, times, update
-from conformance.wire.message_edits import Body, Data, Edit, Header, of_json, set_length
+from conformance.wire.message_edits import Body, Data, Edit, Header, measure_json, set_length
 from conformance.wire.request import OCTET_STREAM, Form, InferRequest, Message
 from conformance.wire.tensor import Tensor
 
@@ -149,7 +149,7 @@ def write_first_input(data: bytes, *shape: int, size: Any = None) -> tuple[Edit,
 
 def _append(extra: bytes) -> tuple[Edit, ...]:
     """Return edits that append bytes to the body, and give a request without binary data the headers of binary data."""
-    return set_length(of_json()), Header("Content-Type", OCTET_STREAM), Body(plus(extra))
+    return set_length(measure_json()), Header("Content-Type", OCTET_STREAM), Body(plus(extra))
 
 
 def _pack_booleans(data: bytes) -> bytes:

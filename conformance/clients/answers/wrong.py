@@ -16,7 +16,7 @@ from conformance.clients.answers.script import Delivery, HttpAnswer, HttpScript,
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.edits import DocumentEdit, Drop, Set, chain, cut, plus, times
-from conformance.wire.message_edits import Body, Data, Edit, encode_edited, of_body, of_json, set_length
+from conformance.wire.message_edits import Body, Data, Edit, encode_edited, measure_body, measure_json, set_length
 from conformance.wire.request import Message
 
 Answer = TypeVar("Answer", covariant=True)
@@ -135,9 +135,9 @@ LENGTHS: Final[Mapping[str, Edit]] = {
 # --- the inference header ---------------------------------------------------------------------------------------------
 
 HEADERS: Final[Mapping[str, Edit]] = {
-    "header-past-the-end": set_length(of_body(plus(1))),
-    "header-inside-the-json": set_length(of_json(plus(-9))),
-    "header-inside-the-binary-data": set_length(of_json(plus(3))),
+    "header-past-the-end": set_length(measure_body(plus(1))),
+    "header-inside-the-json": set_length(measure_json(plus(-9))),
+    "header-inside-the-binary-data": set_length(measure_json(plus(3))),
     "header-negative": set_length("-1"),
     "header-no-number": set_length("abc"),
 }
@@ -200,6 +200,6 @@ WRONG_BINARY: Final = make_wrong_answers(BINARY, {**HEADERS, **JSON_OF_BINARY, *
 WRONG_JSON: Final = make_wrong_answers(JSON, {**JSON_OF_DATA, **BODIES})
 WRONG_LENGTHS: Final = make_wrong_answers(BINARY, LENGTHS)
 # An answer in JSON alone, whose inference header exceeds the length of the body.
-HEADER_PAST_JSON: Final = WrongAnswer(JSON, (set_length(of_json(plus(4))),))
+HEADER_PAST_JSON: Final = WrongAnswer(JSON, (set_length(measure_json(plus(4))),))
 # An answer that announces a content coding without applying it.
 FALSE_CODING: Final[HttpScript] = Style(delivery=Delivery(declared_coding="gzip"))
