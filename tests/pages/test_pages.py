@@ -238,7 +238,10 @@ def test_a_recorded_exchange_is_that_of_the_row() -> None:
 
 def test_a_recorded_call_is_shown_as_text() -> None:
     call = recorded_exchanges.load()["OIP-REFUSAL/grpc"]
-    assert call.request[0] == "ModelInfer of inference.GRPCInferenceService"
+    inputs = ("inputs {", '  name: "INPUT"', '  datatype: "INT32"', "  shape: 3", "  contents {")
+    elements = ("    int_contents: 108199", "    int_contents: -112568", "    int_contents: 116937", "  }", "}")
+    named = ("ModelInfer of inference.GRPCInferenceService", "", 'model_name: "there-is-no-such-model"')
+    assert call.request == (*named, *inputs, *elements)
     assert call.answer[0].startswith("status NOT_FOUND: ")
 
 
