@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from conformance.checks.client.walk_axes import GRPC_AXES, HTTP_AXES, AxisValues, build_steps, is_excluded_pair
-from conformance.checks.support.covering import Coverage, IsExcluded, Step, StepSpace
+from conformance.checks.support.covering import Coverage, Step, StepSpace
 from conformance.checks.walk import exchanges, walk_rows
-from conformance.checks.walk.axes import KINDS, is_excluded
+from conformance.checks.walk.axes import KINDS, find_cost, is_excluded, is_needed
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
 
 
@@ -37,10 +37,13 @@ def run(_: argparse.Namespace) -> str:
     )
 
 
-def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], excluded: IsExcluded) -> Coverage:
-    """Count the pairs of values of two request features (`axes`) that the requests (`steps`) cover."""
+def measure_coverage(axes: Mapping[str, Sequence[str]], steps: Sequence[Step], *rules: Any) -> Coverage:
+    """Count the pairs of values of two request features (`axes`) that the requests (`steps`) cover.
+
+    `rules` are further arguments of `StepSpace`: which pairs are excluded, and how the others are chosen.
+    """
     own = [{axis: step[axis] for axis in axes} for step in steps]
-    return StepSpace(axes, excluded, lambda *_: False).measure_coverage(own)
+    return StepSpace(axes, *rules).measure_coverage(own)
 
 
 def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: Any, excluded: Any) -> Iterator[str]:
@@ -51,7 +54,7 @@ def _describe_kinds(kinds: Mapping[str, Mapping[str, Sequence[str]]], steps_of: 
         def is_excluded_pair(*values: str, kind: str = kind) -> bool:
             return bool(excluded(kind, *values))
 
-        coverage = measure_coverage(axes, steps, is_excluded_pair)
+        coverage = measure_coverage(axes, steps, is_excluded_pair, find_cost, is_needed)
         yield f"{kind}: {len(steps)} requests, {coverage}; the first {len(brief)} run before other rows"
         yield from _format_axes(axes)
         never = sum(

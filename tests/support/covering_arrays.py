@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from conformance.checks.support.covering import IsExcluded, Step, StepSpace
-from conformance.checks.walk.axes import KINDS, is_excluded, is_heavy
+from conformance.checks.support.covering import PairRule, Step, StepSpace
+from conformance.checks.walk.axes import KINDS, find_cost, is_excluded, is_needed
 from conformance.checks.walk.axes_over_grpc import CALLS, is_excluded_call
 from conformance.checks.walk.covering_arrays import DIGITS, FILE
 
@@ -22,8 +22,8 @@ def compute_arrays() -> dict[str, list[Step]]:
     }
 
 
-def _compute_array(axes: Mapping[str, Sequence[str]], excluded: IsExcluded) -> list[Step]:
-    return StepSpace(axes, excluded, is_heavy).build_array()[0]
+def _compute_array(axes: Mapping[str, Sequence[str]], excluded: PairRule) -> list[Step]:
+    return StepSpace(axes, excluded, find_cost, is_needed).build_array()[0]
 
 
 def _format_step(step: Step, axes: Mapping[str, Sequence[str]]) -> str:

@@ -140,7 +140,7 @@ def is_excluded_pair(axis: str, value: str, other_axis: str, other_value: str) -
 
 def build_steps(axes: AxisValues) -> list[Step]:
     """Return the steps, one for each row of a covering array over these axes."""
-    space = StepSpace(axes, is_excluded_pair, lambda axis, value: (axis, value) == ("beside", "seven"))
+    space = StepSpace(axes, is_excluded_pair, lambda axis, value: int((axis, value) == ("beside", "seven")))
     return space.build_array()[0]
 
 

@@ -1,9 +1,9 @@
-"""Build covering arrays: small sets of steps in which every possible pair of values of two axes occurs.
+"""Build covering arrays: small sets of steps in which every needed pair of values of two axes occurs.
 
 An axis is one property of a request, such as its datatype. A step is one request: a value for each axis.
-`IsExcluded` rules out pairs; the first value of an axis is neutral and combines with every other value. The array is
-built greedily: each new step gets, for each axis, the value that adds the most new pairs. The result depends only on
-the axes and a seed.
+A `PairRule` rules out pairs, another says which pairs are needed; the first value of an axis is neutral and combines
+with every other value. The array is built greedily: each new step gets, for each axis, the value that adds the most new
+pairs, or the cheapest of several such values. The result depends only on the axes and a seed.
 
 Source: D. M. Cohen and others, "The AETG System: An Approach to Testing Based on Combinatorial Design" (1997).
 """
@@ -16,8 +16,8 @@ from itertools import combinations
 from random import Random
 
 Step = Mapping[str, str]
-# Whether two values, each passed as axis and value, exclude each other.
-IsExcluded = Callable[[str, str, str, str], bool]
+# Decides about two values, each passed as axis and value: whether they exclude each other, or need to meet.
+PairRule = Callable[[str, str, str, str], bool]
 
 _TRIES = 3  # candidates for each step; the candidate with the most new pairs is used
 _MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
@@ -25,7 +25,7 @@ _MAX_LAST_TRIES = 60  # attempts before a pair of values counts as impossible
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The number of pairs of values that some steps cover, and the number of possible pairs."""
+    """The number of needed pairs of values that some steps cover, and the number of needed pairs that are possible."""
 
     met: int
     possible: int
@@ -43,20 +43,26 @@ class StepSpace:
     """
 
     def __init__(
-        self, axes: Mapping[str, Sequence[str]], is_excluded: IsExcluded, is_heavy: Callable[[str, str], bool]
+        self,
+        axes: Mapping[str, Sequence[str]],
+        is_excluded: PairRule,
+        find_cost: Callable[[str, str], int] = lambda _axis, _value: 0,
+        is_needed: PairRule = lambda _axis, _value, _other_axis, _other_value: True,
     ) -> None:
         """Build the space.
 
         Args:
             axes: axis -> its values, the neutral one first.
-            is_excluded: see `IsExcluded`.
-            is_heavy: says whether a value makes a step slow; such a value is used only if it adds new pairs.
+            is_excluded: says whether two values exclude each other.
+            find_cost: returns what a value adds to the cost of a step; a costly value is used only if it adds new pairs.
+            is_needed: says whether two values that can meet have to meet.
         """
         self._named = [(axis, value) for axis, values in axes.items() for value in values]
         number = {named: k for k, named in enumerate(self._named)}
         self._axes = [[number[axis, value] for value in values] for axis, values in axes.items()]
         self._axis_of = [axis for axis in self._axes for _ in axis]
-        self._light = [not is_heavy(*named) for named in self._named]
+        self._costs = [find_cost(*named) for named in self._named]
+        self._is_needed = is_needed
         self._meets = [0] * len(self._named)
         for one, other in combinations(self._axes, 2):
             for v, w in ((v, w) for v in one for w in other):
@@ -83,7 +89,7 @@ class StepSpace:
     def build_array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
         """Return the steps of a covering array, and their coverage."""
         random = Random(seed)  # noqa: S311 - the steps have to be reproducible
-        missing, impossible = list(self._meets), 0
+        missing, impossible = self._list_needed_pairs(), 0
         steps: list[Step] = []
         while (first := self._find_value_with_most_missing_pairs(missing)) is not None:
             other = _find_lowest_bit(missing[first])
@@ -98,15 +104,23 @@ class StepSpace:
             for v in chosen:
                 missing[v] &= ~met
             steps.append(dict(self._named[v] for v in sorted(chosen)))
-        possible = sum(mask.bit_count() for mask in self._meets) // 2 - impossible
+        possible = sum(mask.bit_count() for mask in self._list_needed_pairs()) // 2 - impossible
         return steps, Coverage(possible, possible)
 
     def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
-        """Return how many of the possible pairs these steps cover."""
+        """Return how many of the needed and possible pairs these steps cover."""
         possible = self.build_array()[1].possible
-        number = {named: k for k, named in enumerate(self._named)}
+        number, needed = {named: k for k, named in enumerate(self._named)}, self._list_needed_pairs()
         met = {pair for step in steps for pair in combinations(sorted(number[item] for item in step.items()), 2)}
-        return Coverage(len(met), possible)
+        return Coverage(sum(needed[v] >> w & 1 for v, w in met), possible)
+
+    def _list_needed_pairs(self) -> list[int]:
+        """Return, for each value, the set of values that it has to meet."""
+        named, is_needed = self._named, self._is_needed
+        return [
+            _make_mask([w for w in range(len(named)) if meets >> w & 1 and is_needed(*named[v], *named[w])])
+            for v, meets in enumerate(self._meets)
+        ]
 
     def _find_value_with_most_missing_pairs(self, missing: Sequence[int]) -> int | None:
         """Return the number of the value with the most uncovered pairs; None if all pairs are covered."""
@@ -124,7 +138,7 @@ class StepSpace:
 
     def _complete_step(self, chosen: list[int], missing: Sequence[int], random: Random) -> list[int]:
         """Add a value of each other axis to two chosen values; return an empty list if an axis has none that fits."""
-        meets, light, draw = self._meets, self._light, random.random
+        meets, costs, draw = self._meets, self._costs, random.random
         taken, allowed = 0, -1
         for v in chosen:
             taken |= 1 << v
@@ -134,7 +148,7 @@ class StepSpace:
         _shuffle(open_axes, random)
         chosen = list(chosen)
         for axis in open_axes:
-            found = [((missing[v] & taken).bit_count(), light[v], draw(), v) for v in axis if allowed >> v & 1]
+            found = [((missing[v] & taken).bit_count(), -costs[v], draw(), v) for v in axis if allowed >> v & 1]
             if not found:
                 return []
             best = max(found)[-1]

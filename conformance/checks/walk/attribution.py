@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
-from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, NEUTRAL
+from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, EMPTY_PLACES, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -50,7 +50,8 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     if "before" in remaining:
         has_no_answer = remaining["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
         return "OIP-ALIVE" if has_no_answer else ISOLATION
-    if "sender" in remaining and found.unmet.requirement == _CODING:
+    is_coded = reply is not None and reply.header("Content-Encoding") is not None
+    if "sender" in remaining and (is_coded or found.unmet.requirement == _CODING):
         return _CODING
     for axis, named in _AXIS_REQUIREMENTS.items():
         if axis in remaining:
@@ -142,9 +143,9 @@ def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> s
     if remaining.keys() == {"id"}:
         return "OIP-ID"
     if send != "json":
-        return _attribute_inputs(send, remaining, role)
+        return _attribute_inputs(send, remaining, role, found.unmet)
     if want not in ("nothing", "json", "no-binary"):
-        return _attribute_outputs(want, remaining, role)
+        return _attribute_outputs(want, remaining, role, found.unmet)
     return "OIP-ANSWER"
 
 
@@ -157,25 +158,30 @@ def _attribute_raw(unmet: UnmetError, remaining: Step, role: Role) -> str:
     return "RAW-ONE-VARIABLE" if is_variable and not _is_answered(unmet) else "RAW-ENCODING"
 
 
-def _attribute_inputs(send: str, remaining: Step, role: Role) -> str:
+def _attribute_inputs(send: str, remaining: Step, role: Role, unmet: UnmetError) -> str:
     if send == "mixed":
         return "BIN-MIXED-I"
     if "order" in remaining:
         return "BIN-ORDER-I"
-    return f"BIN-{_find_encoding_word(role.inputs)}-I"
+    return f"BIN-{_find_encoding_word(role.inputs, unmet)}-I"
 
 
-def _attribute_outputs(want: str, remaining: Step, role: Role) -> str:
+def _attribute_outputs(want: str, remaining: Step, role: Role, unmet: UnmetError) -> str:
     if want == "mixed":
         return "BIN-MIXED-O"
     if "outputs" in remaining and len(role.outputs) > 1:
         return "BIN-ORDER-O"
-    return f"BIN-{_find_encoding_word(role.outputs)}-O"
+    return f"BIN-{_find_encoding_word(role.outputs, unmet)}-O"
 
 
-def _find_encoding_word(tensors: tuple[object, ...]) -> str:
-    """Return the word that stands for an encoding in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES."""
+def _find_encoding_word(tensors: tuple[object, ...], unmet: UnmetError) -> str:
+    """Return the word that stands for an encoding in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES.
+
+    If tensors of several datatypes were sent, the wrong one decides.
+    """
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
+    if unmet.tensor is not None and unmet.tensor.datatype in datatypes:
+        datatypes = {unmet.tensor.datatype}
     shapes = [getattr(spec, "shape", ()) for spec in tensors]
     if len(datatypes) == 1 and (special := _ENCODING_BY_DATATYPE.get(min(datatypes))):
         return special
@@ -249,10 +255,10 @@ def is_possible_limit(found: MinimalFailure) -> bool:
         return False
     if remaining.keys() == {"id"} and (reply.status or 0) < 500:  # no document specifies the characters of an id
         return True
+    is_empty, is_long = remaining.get("place") in EMPTY_PLACES, remaining.get("id") == "long"
+    is_size_unusual = "count" in remaining or is_empty or is_long
     has_only_sizes = remaining.keys() <= {*_SIZE_AXES, *(_JSON_SIZE_AXES if found.step["send"] == "json" else ())}
-    return (has_only_sizes and ("count" in remaining or remaining.get("id") == "long")) or (
-        "count" in remaining and _is_large_request(reply)
-    )
+    return (has_only_sizes and is_size_unusual) or ("count" in remaining and _is_large_request(reply))
 
 
 def _is_large_request(reply: Reply) -> bool:

@@ -1,4 +1,4 @@
-"""The axes of the walk over HTTP: the properties of an exchange, their values, and which values exclude each other.
+"""The axes of the walk over HTTP: the properties of an exchange, their values, and which values have to meet.
 
 The first value of an axis is its neutral value: the most common and simplest one. These modules implement the values:
 `tensors` (inputs), `requests` (requested outputs), `json_writing` (spelling of the JSON), `encoding` (HTTP framing and
@@ -43,10 +43,12 @@ _HUGE_ROLES = ("identity_int32", "identity_uint8", "identity_bool", "identity_fp
 _SHORT_IN_JSON = ("identity_bool", "identity_uint8")
 _MAX_CLASSES = 257  # the greatest number of classes that a step requests: ranking more is slow
 
+EMPTY_PLACES = ("first-empty", "last-empty")  # this input has no elements; the others have the count of the step
+
 # Properties of the request itself, over any transport: axis -> values.
 CONTENTS: Mapping[str, Sequence[str]] = {
     "count": ("own", *COUNTS),
-    "place": ("every", "first", "second", "last"),
+    "place": ("every", "first", "second", "last", *EMPTY_PLACES),
     "values": ("ramp", "equal", "ones", "corners", "corner-first", "corner-middle", "corner-ninth", "corner-last"),
     "order": ("declared", "reversed", "rotated"),
     "outputs": ("unlisted", "listed", "reversed", "last-alone", "last-first"),
@@ -92,6 +94,55 @@ CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "before": BEFORE,
     "beside": ("nothing", "one", "other-model", "many"),
 }
+
+_RARE_COUNTS = ("7", "8", "17", "33", "65", "256", "4097", "65537")
+_LARGE_COUNTS = tuple(count for count in COUNTS if int(count) >= LARGE)
+# The costs of values, in requests.
+_COSTS = {("framing", "segments"): 1, ("beside", "one"): 1, ("beside", "other-model"): 1, ("beside", "many"): 7}
+
+# The roles that meet every value of the transport: a role for each kind of datatype, rank and number of tensors.
+_REPRESENTATIVES = (
+    *("identity_int32", "identity_bool", "identity_fp16", "identity_fp32", "identity_bytes", "multi", "rank2_bytes"),
+    *("batching", "raw_variable", "raw_batching_variable", "raw_two_outputs", "scores", "scores_labelled"),
+    *("scores_batching_labelled", "scores_rank2", "scores_two_outputs"),
+)
+_OTHER_ROLES = tuple(
+    sorted({*_BINARY_ROLES, *_RAW_ROLES, *_SCORED_ROLES}.difference(_REPRESENTATIVES))  # of any kind of request
+)
+# Earlier requests after which the size of the next one does not matter.
+_SIZELESS = (
+    "with-id",
+    "all-binary-asked",
+    "classes-asked",
+    "unknown-model",
+    "unknown-output",
+    "broken-json",
+    "refused-option",
+)
+_SPELLING: Mapping[str, Sequence[str]] = dict.fromkeys((*WRITING, *NUMBERS, "header_case", "media", "sender"), ())
+# Pairs of values that no step has to combine, because a server handles them in different places. What is slow (other
+# requests, many elements) meets few other properties. An axis without values stands for all of its values.
+_UNNEEDED: Sequence[tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]] = (
+    (
+        {"role": _OTHER_ROLES},
+        {
+            **dict.fromkeys((*WRITING, *ENCODING, *CONCURRENT_REQUESTS), ()),
+            "count": _RARE_COUNTS,
+        },
+    ),
+    ({"before": (), "beside": (), "count": _LARGE_COUNTS}, _SPELLING),
+    (
+        {"count": _LARGE_COUNTS},
+        {"before": ("larger", "other-form", "chunked", "wrong-size", "no-contents"), "id": (), "path": ()},
+    ),
+    ({"place": ("first", "second", "last", *EMPTY_PLACES)}, {"count": _RARE_COUNTS}),
+    ({"beside": ("many",)}, {"count": (), "values": (), "id": (), "before": ()}),
+    ({"before": _SIZELESS}, {"count": (), "values": ()}),
+    (
+        {"sender": ()},
+        dict.fromkeys((*CONTENTS, *WRITING, *NUMBERS, "header_case", "path", *CONCURRENT_REQUESTS, "classes"), ()),
+    ),
+)
 
 # The outputs that are classified if a model has two.
 CLASSIFIED = ("first", "second", "both")
@@ -179,9 +230,26 @@ class ExclusionRules:
         return self._roles[step["role"]] if "role" in step else None
 
 
-def is_heavy(axis: str, value: str) -> bool:
-    """Say whether a value makes a step slow."""
-    return (axis == "count" and value.isdecimal() and int(value) >= LARGE) or (axis, value) == ("beside", "many")
+def is_needed(axis: str, value: str, other_axis: str, other_value: str) -> bool:
+    """Say whether the steps of a covering array have to combine two values that can meet."""
+    pair = (axis, value), (other_axis, other_value)
+    return not any(
+        _has_item(one, first) and _has_item(other, second)
+        for one, other in _UNNEEDED
+        for first, second in (pair, pair[::-1])
+    )
+
+
+def _has_item(values: Mapping[str, Sequence[str]], item: tuple[str, str]) -> bool:
+    axis, value = item
+    return axis in values and (not values[axis] or value in values[axis])
+
+
+def find_cost(axis: str, value: str) -> int:
+    """Return the number of requests that a value adds to a step, or how many plain requests take as long."""
+    if axis == "count" and value.isdecimal():
+        return sum(int(value) >= bound for bound in (LARGE, HUGE))
+    return _COSTS.get((axis, value), int(axis == "before" and value != NEUTRAL["before"]))
 
 
 def _has_values(step: Step, **values: Sequence[str]) -> bool:
@@ -212,6 +280,7 @@ def _is_impossible_for_all_roles(step: Step) -> bool:
             and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
         )
         or (0 <= _read_element_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
+        or _has_values(step, count=["0"], place=EMPTY_PLACES)
         or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # this has crashed servers
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.covering import Step, StepSpace
+from conformance.checks.support.covering import PairRule, Step, StepSpace
 from conformance.checks.support.step_shrinking import Axes
-from conformance.checks.walk.axes import KINDS, NEUTRAL, ExclusionRules, is_heavy
+from conformance.checks.walk.axes import KINDS, NEUTRAL, ExclusionRules, find_cost, is_needed
 from conformance.checks.walk.axes_over_grpc import CALLS, PLAIN_CALL, is_excluded_call, is_invalid_call
 from conformance.checks.walk.single_factor import list_single_values
 from conformance.discovery.deployed_model import DeployedModel
@@ -30,7 +30,6 @@ _COUNTS = ("own", "1", "2", "3", "7", "8", "9", "16", "17", "33", "64", "65", "2
 _MODEL_AXES = ("send", "want", "count")  # axes whose values depend on the model
 _VALUES = ("ramp", "equal")  # a deployed model may not accept others
 _Forms = Sequence[Step]
-IsExcluded = Callable[[str, str, str, str], bool]
 
 
 class DeployedSteps:
@@ -114,11 +113,11 @@ _ARRAYS: dict[tuple[object, ...], tuple[Step, ...]] = {}
 
 
 def _build_array(
-    key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: IsExcluded
+    key: tuple[object, ...], axes: Callable[[], Mapping[str, Sequence[str]]], excluded: PairRule
 ) -> tuple[Step, ...]:
     """Return the covering array over these axes; cache one array for each key."""
     if key not in _ARRAYS:
-        space = StepSpace(axes(), excluded, is_heavy)
+        space = StepSpace(axes(), excluded, find_cost, is_needed)
         space.exclude_impossible_pairs()
         _ARRAYS[key] = tuple(space.build_array()[0])
     return _ARRAYS[key]

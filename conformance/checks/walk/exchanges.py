@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -113,7 +114,15 @@ def build_steps(kind: str) -> tuple[Step, ...]:
     over = _TRANSPORTS[kind]
     form = {"send": "raw", "want": "raw"} if kind == "raw" else {}
     steps = load_array(kind, over.kinds[kind])
-    return tuple({**over.neutral, **form, **step, "corner": str(k)} for k, step in enumerate(steps))
+    return tuple({**over.neutral, **form, **step} for step in _number_corners(steps))
+
+
+def _number_corners(steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield the steps with the first corner value of each: the steps of a role take one after another."""
+    used: Counter[str] = Counter()
+    for step in steps:
+        yield {**step, "corner": str(used[step["role"]])}
+        used[step["role"]] += {"corners": 3}.get(step["values"], int(step["values"].startswith("corner-")))
 
 
 @cache

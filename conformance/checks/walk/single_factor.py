@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
-from conformance.checks.support.covering import Step
+from conformance.checks.support.covering import PairRule, Step
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 
 # Axes whose plainest values differ between the kinds of request.
 FORM_AXES = ("send", "want", "classes")
-# Whether two values, each passed as axis and value, exclude each other.
-IsExcluded = Callable[[str, str, str, str], bool]
 
 
 class Walker(Protocol):
@@ -73,7 +71,7 @@ class BaselineWalker:
 
 
 def list_single_values(
-    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_excluded: IsExcluded
+    axes: Mapping[str, Sequence[str]], axis: str, plain: Sequence[Step], is_excluded: PairRule
 ) -> Iterator[Step]:
     """Yield steps that are plain except for one value of an axis: each value combined with each plain step."""
     others = [other for other in (*axes, "role") if other != axis]

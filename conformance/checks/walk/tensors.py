@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.support.covering import Step
+from conformance.checks.walk.axes import EMPTY_PLACES
 from conformance.roles.compute import to_object_array
 from conformance.roles.corner_values import BYTE_STRINGS, INTEGER_CORNERS, TEXTS, from_bits, get_bit_groups
 from conformance.roles.model import Model
@@ -81,21 +82,24 @@ def _change_last_element_of(tensor: Tensor) -> Tensor:
 
 def _choose_shape(step: Step, spec: TensorSpec, position: int, model: Model) -> tuple[int, ...]:
     """Return the shape of an input; the count of the step sets the first variable dimension, or the batch size."""
-    if step["count"] == "own":
+    if step["count"] == "own" and step["place"] not in EMPTY_PLACES:
         return model.find_input_shape(position, is_raw=step["send"] == "raw")
-    count = _choose_element_count(step, position, len(model.role.inputs))
+    count = _choose_element_count(step, position, len(model.role.inputs) - 1)
     if model.role.batching:
         return make_sample_shape(spec.shape, count)
     return model.build_shape(position, count)
 
 
-def _choose_element_count(step: Step, position: int, inputs: int) -> int:
-    """Return the number of elements of an input: the count of the step, or a small number.
+def _choose_element_count(step: Step, position: int, last: int) -> int:
+    """Return the number of elements of an input: the count of the step, none, or a small number.
 
-    The axis `place` selects the inputs that get the count of the step.
+    The axis `place` selects the inputs that get the count of the step, or the input that has no elements.
     """
-    index = {"first": 0, "second": 1, "last": inputs - 1}.get(step["place"], position)
-    return int(step["count"]) if index == position else 2 + position
+    small, place = 2 + position, step["place"].removesuffix("-empty")
+    index = {"first": 0, "second": 1, "last": last}.get(place, position)
+    if step["place"] in EMPTY_PLACES:
+        return 0 if index == position else small if step["count"] == "own" else int(step["count"])
+    return int(step["count"]) if index == position else small
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
