@@ -51,7 +51,7 @@ def test_a_pair_that_no_third_value_meets_is_no_possible_one() -> None:
 
 
 def test_a_pair_that_need_not_meet_costs_no_step() -> None:
-    def is_needed(a: str, v: str, b: str, w: str) -> bool:
+    def is_needed(a: str, _v: str, b: str, _w: str) -> bool:
         return "size" in (a, b)
 
     def find_cost(axis: str, value: str) -> int:
