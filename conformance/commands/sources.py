@@ -165,7 +165,7 @@ def format_link(text: str, url: str) -> str:
 HEAD = """# Sentences
 
 Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the
-sources in `conformance/spec/ledger.toml`, instead.
+sources in `conformance/spec/requirements/`, instead.
 
 This page lists every sentence of the documents that demands something of a server or a client, in the order of the
 documents. For each sentence it names the requirements that judge it, or the reason why none does. The links lead to the

@@ -1,8 +1,7 @@
 """Renders docs/errata.md: contradictions in the documents, and questions that the documents leave open.
 
-Strategy: `errata.toml` has the readings and a proposed wording; its header comment explains the keys. The ledger has
-the suite's decisions and their reasons; reports have the behaviour of servers. The page is generated from these
-files alone; do not edit it by hand.
+Strategy: the ledger has the readings, a proposed wording, and the suite's decisions with their reasons, in the entry of
+a requirement; reports have the behaviour of servers. The page is generated from these alone; do not edit it by hand.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from typing import Any
 from conformance.pages import pages
 from conformance.pages.servers import ServerResult
 from conformance.report.markdown import text
-from conformance.spec import data_files, ledger
+from conformance.spec import ledger
 from conformance.spec.documents import Document, Sentence, get_sentence, load_documents
 from conformance.spec.ledger import Requirement
 
-FILE = "pages/errata.toml"
-EXCUSED = "excused"
 # Kinds in the order of the page: title and introduction.
 KINDS: Mapping[str, tuple[str, str]] = {
     "contested": ("Contested", "The text has several interpretations, or two documents contradict each other."),
@@ -38,7 +35,7 @@ FOLDER = "requirements/"
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """One contradiction or gap in the documents; the header comment of `errata.toml` explains the fields."""
+    """One contradiction or gap in the documents; `spec/requirements/README.md` explains the fields."""
 
     name: str
     kind: str
@@ -47,33 +44,37 @@ class Erratum:
     readings: tuple[str, ...]
     document: Document
     wording: str
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[Requirement, ...]
     decision: str = ""
 
 
 @cache
 def load() -> tuple[Erratum, ...]:
-    """Return the errata in the order of the page.
+    """Return the errata in the order of the page: by kind, then in that of the ledger.
 
     Raises:
         KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
     """
-    tables = {name: table for name, table in data_files.load_toml(FILE).items() if name != EXCUSED}
     order = list(KINDS)
-    return tuple(sorted((_load_erratum(*item) for item in tables.items()), key=lambda found: order.index(found.kind)))
+    errata = (_load_erratum(*entry) for entry in ledger.list_entries("errata"))
+    return tuple(sorted(errata, key=lambda found: order.index(found.kind)))
 
 
-def _load_erratum(name: str, table: Mapping[str, Any]) -> Erratum:
+def _load_erratum(requirement: str, table: Mapping[str, Any]) -> Erratum:
     try:
-        found = {
-            "sentences": tuple(map(get_sentence, table["sentences"])),
-            "readings": tuple(table["readings"]),
-            "document": load_documents()[table["document"]],
-            "requirements": tuple(map(ledger.get_requirement, table.get("requirements", ()))),
-        }
+        return Erratum(
+            name=table["name"],
+            kind=table["kind"],
+            title=table["title"],
+            sentences=tuple(map(get_sentence, table["sentences"])),
+            readings=tuple(table["readings"]),
+            document=load_documents()[table["document"]],
+            wording=table["wording"],
+            requirements=tuple(map(ledger.get_requirement, (requirement, *table.get("also", ())))),
+            decision=table.get("decision", ""),
+        )
     except KeyError as error:
-        raise KeyError(f"[{name}] of {FILE}: {error}") from error
-    return Erratum(name, **{**table, **found})
+        raise KeyError(f"erratum {table['name']} of {requirement}: {error}") from error
 
 
 def render(servers: Sequence[ServerResult]) -> str:

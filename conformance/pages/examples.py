@@ -1,7 +1,7 @@
 """One readable golden case per requirement: the request, and the required answer.
 
-Strategy: the case that `examples.toml` names, else the smallest case that is mainly about the requirement. Golden cases
-name no requirements of clients, so `examples.toml` names a case for each client requirement.
+Strategy: the case that the ledger names, else the smallest case that is mainly about the requirement. Golden cases name
+no requirements of clients, so the ledger names a case for each client requirement.
 JSON is shown as sent, with long lines folded, and binary data as hexadecimal digits grouped by element. Long content is
 truncated and marked.
 """
@@ -25,7 +25,7 @@ from conformance.roles import golden_calls, golden_requests
 from conformance.roles.golden_calls import GrpcCase
 from conformance.roles.golden_requests import Case, ExpectedClass, ExpectedOutput, Part
 from conformance.spec import ledger
-from conformance.spec.data_files import find_folder, load_toml
+from conformance.spec.data_files import find_folder
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.text import format_element
@@ -56,7 +56,7 @@ class Example:
 def load() -> Mapping[str, Example]:
     """Return requirement id -> the golden case that shows it; requirements without one are omitted."""
     cases: list[Case | GrpcCase] = [*golden_requests.load_all(), *golden_calls.load_all()]
-    chosen = load_toml("pages/examples.toml")
+    chosen = {entry.id: entry.example for entry in ledger.load().values() if isinstance(entry.example, str)}
     naming: dict[str, list[Case | GrpcCase]] = {}
     for case in cases:
         for name in case.requirements:
@@ -76,7 +76,7 @@ def load() -> Mapping[str, Example]:
 
 @dataclass(frozen=True, slots=True)
 class _CaseSortKey:
-    """Sort key for the golden cases of a requirement: the case in `examples.toml` first, then clear cases first."""
+    """Sort key for the golden cases of a requirement: the case of the ledger first, then clear cases first."""
 
     requirement: str
     chosen: str | None

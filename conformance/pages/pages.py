@@ -20,12 +20,12 @@ from conformance.pages.servers import ServerResult, group_by_outcome
 from conformance.spec import data_files, ledger
 from conformance.spec.documents import Sentence
 from conformance.spec.extensions import PROTOCOL, ROBUSTNESS, TITLES
-from conformance.spec.ledger import CONCERNS, Level, Requirement
+from conformance.spec.ledger import AREAS, CONCERNS, Level, Requirement
 from conformance.spec.links import format_page_name
 
 NOTICE = (
-    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/spec/ledger.toml` and "
-    "`conformance/pages/` instead."
+    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/spec/requirements/` "
+    "and `conformance/pages/` instead."
 )
 MAX_FAULTS = 8  # faults that target a requirement; more are folded
 MAX_SIDE_FAULTS = 24  # faults that target another requirement and break this one as well
@@ -35,22 +35,15 @@ MEANINGS: Mapping[Level, str] = {
     Level.MAY: "a server may offer it; the suite judges it only if the server offers it",
     Level.OBSERVE: "the text leaves it open, or contradicts itself; the suite records the behaviour, which never fails",
 }
-AREAS: Mapping[str, str] = {
-    "metadata": "metadata of the server and of its models",
-    "headers": "lengths and content types",
-    "sizes": "`binary_data_size`, and bodies of another length",
-    "datatypes": "the bytes of an element, for each datatype",
-    "bytes": "the order of elements in a tensor, and of tensors in a body",
-    "ordering": "which bytes belong to which tensor",
-    "overrides": "which outputs are binary: `binary_data` and `binary_data_output`",
-    "raw": "requests without JSON",
-    "classification": "outputs returned as classes",
-    "json": "the JSON of the base protocol",
-    "errors": "refusals, and requests after them",
-    "state": "connections, codings, and concurrent requests",
-    "grpc": "tensors over gRPC: requirements without a counterpart over HTTP",
-    "client": "requests of clients, and how clients read answers",
-    "robustness": "hostile requests; they do not affect the verdict",
+# Subject of a newcomer's questions -> the areas whose requirements answer them.
+SUBJECTS: Mapping[str, Sequence[str]] = {
+    "Headers": ("headers",),
+    "Binary tensor data": ("metadata", "sizes", "datatypes", "bytes", "ordering", "overrides"),
+    "Raw binary requests": ("raw",),
+    "Classification": ("classification",),
+    "gRPC": ("grpc",),
+    "JSON, errors and connections": ("json", "errors", "state", "robustness"),
+    "Clients": ("client",),
 }
 EXTENSIONS: Mapping[str, str] = {**TITLES, PROTOCOL: "the base protocol", ROBUSTNESS: "robustness"}
 _KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
@@ -78,7 +71,7 @@ def render_index() -> str:
         areas=_group_by_area(),
         over_grpc=_map_grpc_variants(),
         titles=AREAS,
-        questions=data_files.load_toml("pages/questions.toml")["subject"],
+        questions=_group_questions(),
         meanings=MEANINGS,
         counts=Counter(entry.level for entry in entries),
         concerns=CONCERNS,
@@ -121,6 +114,16 @@ def _group_by_area() -> dict[str, list[Requirement]]:
         if entry.id == entry.name:
             areas.setdefault(entry.page, []).append(entry)
     return areas
+
+
+def _group_questions() -> dict[str, list[tuple[str, Sequence[str]]]]:
+    """Return subject -> each question with the ids of the requirements that answer it."""
+    subjects = {area: subject for subject, areas in SUBJECTS.items() for area in areas}
+    found: dict[str, list[tuple[str, Sequence[str]]]] = {subject: [] for subject in SUBJECTS}
+    for name, entry in ledger.list_entries("questions"):
+        subject = subjects[ledger.get_requirement(name).page]
+        found[subject].append((entry["text"], (name, *entry.get("also", ()))))
+    return {subject: questions for subject, questions in found.items() if questions}
 
 
 def _map_grpc_variants() -> dict[str, Requirement]:

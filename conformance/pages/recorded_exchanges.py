@@ -1,8 +1,8 @@
 """Records one exchange of the suite with the bundled server for each requirement without a golden case.
 
 Strategy: the first row of the clearest check is judged. The page shows one exchange of that row: the exchange whose
-index is in `recorded.toml`, else the first refused request, else the last exchange, because earlier exchanges usually
-serve as references.
+index is in the ledger, else the first refused request, else the last exchange, because earlier exchanges usually serve
+as references.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from conformance.pages import examples, requirement_facts
 from conformance.pages.message_lines import SHOWN_BYTES, find_group_width, format_bytes, format_json
 from conformance.spec import ledger
 from conformance.spec.check import Case
-from conformance.spec.data_files import load_toml
 from conformance.spec.ledger import Party
 from conformance.transport import settings
 from conformance.transport.exchange import Call, Exchange, Reply
@@ -88,7 +87,8 @@ def _build_recorded_exchange(
     requirement: str, found: requirement_facts.RequirementCheck, exchanges: list[Exchange]
 ) -> RecordedExchange:
     refused = (place for place, exchange in enumerate(exchanges) if Reply(exchange).is_refusal)
-    place = load_toml("pages/recorded.toml").get(requirement, next(refused, len(exchanges) - 1))
+    chosen = ledger.get_requirement(requirement).example
+    place = chosen if isinstance(chosen, int) else next(refused, len(exchanges) - 1)
     exchange = exchanges[place]
     request, answer = (
         (_format_grpc_request, _format_grpc_answer)

@@ -1,8 +1,8 @@
 """Bug reports in Markdown, for maintainers who do not know the suite.
 
-A report has a title that describes the server's behavior (`symptoms.toml`), a link to the sentence of the document,
-commands that reproduce the bug without the suite, the expected and the actual answer, and the versions. Text from a
-server is escaped.
+A report has a title that describes the server's behavior (`Requirement.symptom`), a link to the sentence of the
+document, commands that reproduce the bug without the suite, the expected and the actual answer, and the versions. Text
+from a server is escaped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import tarfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -23,7 +22,7 @@ from conformance.judging.repeat_command import build_curl_options
 from conformance.report.markdown import code, fence_lines, text
 from conformance.report.page_markdown import render_prose
 from conformance.roles.roles import Role, TensorSpec
-from conformance.spec import data_files, files, ledger
+from conformance.spec import files, ledger
 from conformance.spec.check import format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
@@ -127,14 +126,9 @@ def find_simplest(rows: Iterable[FailedRow]) -> FailedRow:
     return min(rows, key=lambda row: (not row.is_single_request, row.exchanges, row.length, row.label))
 
 
-@cache
-def _load_symptoms() -> Mapping[str, str]:
-    return data_files.load_toml("report/symptoms.toml")
-
-
 def describe_symptom(requirement: Requirement) -> str:
     """Describe in a few words how a server behaves that does not meet the requirement."""
-    symptom = _load_symptoms().get(requirement.name, f"Does not meet {requirement.id}")
+    symptom = requirement.symptom or f"Does not meet {requirement.id}"
     return f"{symptom} (gRPC)" if requirement.transport == GRPC else symptom
 
 

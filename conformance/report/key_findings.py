@@ -5,7 +5,7 @@ The rule, in this order:
 1. a MUST before a SHOULD;
 2. wrong answers to legal requests, and wrong transport, before missing refusals, which only clients that send wrong
    requests notice;
-3. usual requests before those of some clients, and these before rare ones (`usage.toml`);
+3. usual requests before those of some clients, and these before rare ones (`Requirement.usage`);
 4. more servers before fewer;
 5. a larger share of failing rows before a smaller one.
 
@@ -14,19 +14,18 @@ Only the newest version of each server counts. A requirement is one finding over
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from conformance.report.bug_report import describe_symptom
 from conformance.report.matrix import Cell, Column, Matrix, Row
-from conformance.spec import data_files, ledger
+from conformance.spec import ledger
 from conformance.spec.ledger import Concern
 
 MAX_FINDINGS = 5
 _LEVELS = ("MUST", "SHOULD")
 _CONCERNS = ({Concern.EXCHANGE, Concern.TRANSPORT}, {Concern.REFUSAL})
-_USUAL, _SOMETIMES, _RARE = range(3)
+_USAGES = ("usual", "", "rare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,10 @@ def _compute_rank(pairs: Sequence[tuple[Row, Cell]]) -> tuple[int, int, int, int
     row = pairs[0][0]
     level = _LEVELS.index(row.level) if row.level in _LEVELS else len(_LEVELS)
     concern = next((place for place, known in enumerate(_CONCERNS) if row.concern in known), len(_CONCERNS))
-    usage = _load_usage().get(row.id.removesuffix(ledger.GRPC_SUFFIX), _SOMETIMES)
+    known = ledger.load().get(row.id)
+    usage = _USAGES.index(known.usage if known else "")
     servers = len({cell.column_index for _, cell in pairs})
     return level, concern, usage, -servers, -max(cell.unmet / max(cell.judged, 1) for _, cell in pairs)
-
-
-@cache
-def _load_usage() -> Mapping[str, int]:
-    """Return requirement id without transport -> how usual its requests are: 0 for usual ones, 2 for rare ones."""
-    lists = data_files.load_toml("report/usage.toml")
-    return {**dict.fromkeys(lists["usual"], _USUAL), **dict.fromkeys(lists["rare"], _RARE)}
 
 
 def _build_finding(matrix: Matrix, pairs: Sequence[tuple[Row, Cell]]) -> KeyFinding:

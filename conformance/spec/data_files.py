@@ -25,6 +25,6 @@ def find_folder(name: str) -> Path:
 
 
 def load_toml(name: str) -> dict[str, Any]:
-    """Parse a TOML file of this package; `name` is its path, such as `spec/ledger.toml`."""
+    """Parse a TOML file of this package; `name` is its path, such as `roles/roles.toml`."""
     with (PACKAGE_FOLDER / name).open("rb") as file:
         return tomllib.load(file)

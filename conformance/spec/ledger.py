@@ -1,7 +1,6 @@
 """The ledger: every requirement that the suite judges.
 
-Requirements for servers are in `ledger.toml`, for robustness in `ledger_robustness.toml`, for clients in
-`ledger_clients.toml`.
+`requirements/` has a file for each area, and explains its keys in `README.md`.
 
 This module only parses the files. The tests validate them against `schemas/ledger.schema.json`, so that a run does not
 spend time on validation. This module does not depend on the checks.
@@ -35,7 +34,28 @@ _GRPC_SUBSTITUTES: Mapping[str, str] = {
     "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc",
     "OIP-VERSION-UNKNOWN": "GRPC-VERSION-UNKNOWN",
 }
-FILES = ("spec/ledger.toml", "spec/ledger_clients.toml", "spec/ledger_robustness.toml")
+FOLDER = "spec/requirements"
+# Area -> what its requirements are about, in the order of reports and pages. Each area has a file in `FOLDER`.
+AREAS: Mapping[str, str] = {
+    "metadata": "metadata of the server and of its models",
+    "headers": "lengths and content types",
+    "sizes": "`binary_data_size`, and bodies of another length",
+    "datatypes": "the bytes of an element, for each datatype",
+    "bytes": "the order of elements in a tensor, and of tensors in a body",
+    "ordering": "which bytes belong to which tensor",
+    "overrides": "which outputs are binary: `binary_data` and `binary_data_output`",
+    "raw": "requests without JSON",
+    "classification": "outputs returned as classes",
+    "json": "the JSON of the base protocol",
+    "errors": "refusals, and requests after them",
+    "state": "connections, codings, and concurrent requests",
+    GRPC: "tensors over gRPC: requirements without a counterpart over HTTP",
+    CLIENT: "requests of clients, and how clients read answers",
+    CLIENT_GRPC: "requests of clients over gRPC: requirements without a counterpart over HTTP",
+    ROBUSTNESS: "hostile requests; they do not affect the verdict",
+}
+# Keys of a requirement that the same requirement over gRPC does not inherit.
+_OWN_KEYS = ("example", "questions", "errata", "grpc")
 
 
 class Level(StrEnum):
@@ -92,13 +112,16 @@ class UnknownRequirementError(UserError, KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement over one transport; `ledger.toml` explains the fields at its beginning.
+    """One requirement over one transport; `requirements/README.md` explains the fields.
 
     Attributes:
         cited: the keys of the source sentences.
         concern: the subject; None for robustness, which affects no verdict.
         page: the area whose page documents the requirement, the same for both transports.
         note: an explanation for readers; empty if there is none.
+        symptom: the behaviour of a server that does not meet the requirement; empty if no bug report is about it.
+        usage: `usual` or `rare` requests show the requirement; empty for requests between these.
+        example: the golden case that shows the requirement, or the index of the exchange; None if that is chosen.
         look_alike: the valid server of the tests that is most like one that breaks the requirement; empty if none is
             named.
         party: the party that must meet the requirement.
@@ -114,6 +137,9 @@ class Requirement:
     concern: Concern | None
     page: str
     note: str = ""
+    symptom: str = ""
+    usage: str = ""
+    example: str | int | None = None
     look_alike: str = ""
     party: Party = Party.SERVER
 
@@ -159,8 +185,14 @@ class Requirement:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Return every requirement by id, in the order of `FILES`; the mapping is cached and read-only."""
-    return MappingProxyType({entry.id: entry for entry in _build_requirements()})
+    """Return every requirement by id, in the order of `AREAS`; the mapping is cached and read-only."""
+    return MappingProxyType({name: _build_requirement(name, table) for name, table in _list_tables()})
+
+
+def list_entries(key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each entry of `questions` or `errata` with the id of the requirement that it stands under."""
+    for name, table in _list_tables():
+        yield from ((name, entry) for entry in table.get(key, ()))
 
 
 def load_for_party(party: Party) -> list[Requirement]:
@@ -209,14 +241,31 @@ def find_grpc_equivalent(requirement_id: str) -> str | None:
     return _GRPC_SUBSTITUTES.get(requirement_id) or find_grpc_id(requirement_id)
 
 
-def _build_requirements() -> Iterator[Requirement]:
-    for name, table in ((name, table) for file in FILES for name, table in data_files.load_toml(file).items()):
-        yield _build_requirement(name, table, page=find_page_area(table["area"]))
-        if "grpc" in table:
-            extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
-            area = AREAS_OVER_GRPC.get(table["area"], GRPC)
-            changes = {"extension": extension, **table["grpc"], "area": area}
-            yield _build_requirement(name + GRPC_SUFFIX, {**table, **changes}, page=find_page_area(table["area"]))
+@cache
+def read_area(area: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the file of an area: id -> table. The lines of a text are joined."""
+    tables: Mapping[str, Mapping[str, Any]] = _join_lines(data_files.load_toml(f"{FOLDER}/{area}.toml"))
+    return tables
+
+
+def _join_lines(value: Any) -> Any:
+    if isinstance(value, str):
+        return " ".join(value.split()) if "\n" in value else value
+    if isinstance(value, list):
+        return [_join_lines(item) for item in value]
+    return {key: _join_lines(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the id and the table of each requirement; one over gRPC is completed from that over HTTP."""
+    for area in AREAS:
+        for name, table in read_area(area).items():
+            yield name, {**table, "area": area}
+            if "grpc" in table:
+                inherited = {key: value for key, value in table.items() if key not in _OWN_KEYS}
+                extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
+                changes = {"extension": extension, **table["grpc"], "area": AREAS_OVER_GRPC.get(area, GRPC)}
+                yield name + GRPC_SUFFIX, {**inherited, **changes, "page": find_page_area(area)}
 
 
 def find_page_area(area: str) -> str:
@@ -224,18 +273,22 @@ def find_page_area(area: str) -> str:
     return CLIENT if area == CLIENT_GRPC else area
 
 
-def _build_requirement(requirement_id: str, table: Mapping[str, Any], page: str) -> Requirement:
+def _build_requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
+    area = table["area"]
     return Requirement(
         id=requirement_id,
         level=Level(table["level"]),
         extension=table["extension"],
-        area=table["area"],
+        area=area,
         basis=Basis(table["basis"]),
         statement=table["statement"],
         cited=tuple(table["sources"]),
         concern=Concern(table["concern"]) if "concern" in table else None,
-        page=page,
+        page=table.get("page", find_page_area(area)),
         note=table.get("note", ""),
+        symptom=table.get("symptom", ""),
+        usage=table.get("usage", ""),
+        example=table.get("example"),
         look_alike=table.get("look_alike", ""),
-        party=Party(table.get("party", Party.SERVER)),
+        party=Party.CLIENT if area in (CLIENT, CLIENT_GRPC) else Party.SERVER,
     )

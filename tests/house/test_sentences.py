@@ -149,8 +149,7 @@ def test_schema_takes_a_standard_by_sections_alone() -> None:
 
 
 def test_every_source_of_the_ledger_is_a_sentence() -> None:
-    tables = [table for file in ledger.FILES for table in data_files.load_toml(file).values()]
-    cited = {key for table in tables for key in table["sources"]}
+    cited = {key for entry in ledger.load().values() for key in entry.cited}
     assert len(cited) > 150
     assert sorted(cited - set(load_sentences())) == []
 
