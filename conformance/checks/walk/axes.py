@@ -199,6 +199,10 @@ AXES = tuple(
 )
 
 
+# What `ExclusionRules.is_excluded` has said of pairs that name no role: the same for every model.
+_EXCLUDED_FOR_ALL_ROLES: dict[tuple[str, ...], bool] = {}
+
+
 class ExclusionRules:
     """Decides which values of the axes exclude each other, for steps with these roles."""
 
@@ -210,11 +214,12 @@ class ExclusionRules:
     def is_excluded(self, kind: str, axis: str, value: str, other_axis: str, other_value: str) -> bool:
         """Say whether two values of two axes exclude each other in a kind of request."""
         key = kind, axis, value, other_axis, other_value
-        if key not in self._excluded:
+        excluded = self._excluded if "role" in (axis, other_axis) else _EXCLUDED_FOR_ALL_ROLES
+        if key not in excluded:
             pair = {axis: value, other_axis: other_value}
             role = self._find_role(pair)
-            self._excluded[key] = any(rule(kind, pair, role) for rule in _RULES) or self.is_invalid(pair)
-        return self._excluded[key]
+            excluded[key] = any(rule(kind, pair, role) for rule in _RULES) or self.is_invalid(pair)
+        return excluded[key]
 
     def is_invalid(self, step: Step) -> bool:
         """Say whether a request with the values of a step would be impossible, invalid or too slow."""
