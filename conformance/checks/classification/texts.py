@@ -19,7 +19,7 @@ from conformance.checks.support.classes import (
     rank_classes,
     read_texts,
 )
-from conformance.checks.support.control_sides import request_single_output
+from conformance.checks.support.controls import request_single_output
 from conformance.checks.support.ranked_inputs import (
     DOCUMENTED,
     INFINITE,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
+from conformance.checks.support.controls import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,

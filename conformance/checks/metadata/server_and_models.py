@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.checks.support.controls import find_answer_form
 from conformance.checks.support.documents import (
     expect_answered_call,
     expect_document,
@@ -19,7 +20,6 @@ from conformance.checks.support.documents import (
     is_declared_shape,
     list_versions,
 )
-from conformance.checks.support.over_grpc import find_answer_form
 from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.placement_search import Signature, parse_signature

@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     are_different,
@@ -15,12 +14,8 @@ from conformance.checks.support.changed_tensors import (
     fill_with_byte_order_neutral_values,
     halve_strings,
 )
-from conformance.checks.support.control_sides import (
-    Change,
-    find_model_with_alterable_inputs,
-    is_expectation_unmet,
-    require_distinguished_inputs,
-)
+from conformance.checks.support.controls import is_right_alone, is_wrong_if_accepted
+from conformance.checks.support.inputs import Change, find_model_with_alterable_inputs, require_distinguished_inputs
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -175,9 +170,9 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
 
     def is_wrong_unchanged() -> bool:
         """Say whether simple elements, or the input before the change, get a wrong answer."""
-        if is_expectation_unmet(lambda: _expect_plain_elements(target, model, taken)):
+        if is_wrong_if_accepted(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return are_different([taken], [changed]) and is_expectation_unmet(
+        return are_different([taken], [changed]) and is_wrong_if_accepted(
             lambda: _expect_right_when_sent(target, model, taken)
         )
 

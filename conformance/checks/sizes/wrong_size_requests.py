@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import require_several_inputs, to_json
+from conformance.checks.support.deployed_models import to_json
+from conformance.checks.support.inputs import require_several_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import Fault, Start, make_refusals, sample_inputs, send_binary
 from conformance.expect.unmet import NotApplicableError

@@ -14,7 +14,7 @@ from conformance.checks.state.request_forms import (
     make_salted_tensors,
     require_answer_alone,
 )
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model

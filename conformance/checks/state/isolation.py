@@ -19,8 +19,7 @@ from conformance.checks.state.request_forms import (
 )
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
-from conformance.checks.support.control_sides import make_large_inputs
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import make_large_inputs, require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from conformance.checks.support.binary_sides import is_right_alone, is_side_right
 from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
+from conformance.checks.support.controls import is_right_alone, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect

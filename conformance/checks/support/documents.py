@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conformance.checks.support.over_grpc import expect_answered_or_block
+from conformance.checks.support.controls import expect_answered_or_block
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model, RequestBuilder
