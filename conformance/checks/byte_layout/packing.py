@@ -130,7 +130,7 @@ def _expect_fp32_after_bools(target: Target, multi: Model, count: int, side: Sid
     """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
     Raises:
-        Blocked: the FP32 tensor is wrong after eight BOOL elements as well.
+        BlockedError: the FP32 tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_after_eight() -> bool:
@@ -206,7 +206,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     """Expect correct outputs whose bytes resemble syntax, such as closing braces or a line end.
 
     Raises:
-        NotApplicable: no output contains these bytes.
+        NotApplicableError: no output contains these bytes.
     """
     tensors = fill_floats_with_lookalike(model.sample(), name)
     found = [
@@ -249,7 +249,7 @@ def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
     """Return the outputs to request from a deployed model: all as binary data, except for a JSON output at the end.
 
     Raises:
-        NotApplicable: JSON can carry none of the outputs.
+        NotApplicableError: JSON can carry none of the outputs.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.binary_outputs), None)

@@ -174,7 +174,7 @@ def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Col
     """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
     Raises:
-        NotApplicable: the output has no elements, or differs between two equal requests.
+        NotApplicableError: the output has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)

@@ -91,7 +91,7 @@ def _attribute_to_dimension_order(target: Target, model: Model, tensor: Tensor, 
     """Attribute the failure of a tensor with several dimensions to their order, unless there is a simpler cause.
 
     Raises:
-        Blocked: the flattened tensor fails as well, or the request fails without any binary data.
+        BlockedError: the flattened tensor fails as well, or the request fails without any binary data.
     """
     if model.role.name not in SEVERAL_DIMENSIONS:
         return

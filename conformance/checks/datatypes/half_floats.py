@@ -82,7 +82,7 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     The FP32 outputs are binary data. If they are wrong, the finite, nonzero elements are cast again, with JSON outputs.
 
     Raises:
-        Blocked: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
+        BlockedError: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_side_right(target, casting, [tensor], "both"):
@@ -127,7 +127,7 @@ def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: 
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: FP32 elements with the same values are wrong without a cast as well.
+        BlockedError: FP32 elements with the same values are wrong without a cast as well.
     """
     with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_ALSO_WRONG):
         expect_side(target, model, [tensor], side)

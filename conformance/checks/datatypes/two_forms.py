@@ -122,7 +122,7 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     """Return the outputs of an answer as tensors.
 
     Raises:
-        Unmet: an output is missing or unreadable.
+        UnmetError: an output is missing or unreadable.
     """
     found = []
     for spec in model.role.outputs:

@@ -68,7 +68,7 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return sample inputs; for a deployed model, inputs whose answer shows whether the server swaps them.
 
     Raises:
-        NotApplicable: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
+        NotApplicableError: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
     """
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} has a single input, or assigns inputs by position")

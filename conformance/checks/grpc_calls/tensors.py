@@ -250,7 +250,7 @@ def _expect_own_raw(target: GrpcTarget, model: Model, is_judged: Callable[[Tenso
     """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_judged` is true.
 
     Raises:
-        Blocked: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
+        BlockedError: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
     """
     tensors = choose_revealing_inputs(model)
     try:
@@ -340,7 +340,7 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = (), send
     """The server reads and writes raw FP16 elements as IEEE 754 binary16.
 
     Raises:
-        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
@@ -369,7 +369,7 @@ def bf16_is_raw(target: GrpcTarget, model: Model, send: Form = "binary") -> None
     """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32.
 
     Raises:
-        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")

@@ -248,7 +248,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     """The server returns each element of JSON data with the value that its text represents.
 
     Raises:
-        NotApplicable: the target refuses more digits than a double holds, which no document forbids.
+        NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
     """
     message, tensors = spelling.build_message(model)
     reply = target.infer(message)

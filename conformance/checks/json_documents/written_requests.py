@@ -417,7 +417,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
     """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
 
     Raises:
-        NotApplicable: no output of the model consists of NaN and infinities.
+        NotApplicableError: no output of the model consists of NaN and infinities.
     """
     tensors = fill_floats_with_non_finite_numbers(model.sample())
     as_binary = target.infer(model.request(tensors, want="binary"))

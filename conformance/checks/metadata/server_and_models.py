@@ -118,7 +118,7 @@ def _expect_accepted_inputs_described(reply: Reply, document: Mapping[str, Any],
     Over HTTP, these inputs are those of the metadata themselves.
 
     Raises:
-        NotApplicable: the metadata list no tensors.
+        NotApplicableError: the metadata list no tensors.
     """
     if not reply.is_over_grpc:
         return
@@ -236,8 +236,8 @@ def _read_signature(target: Peer, model: Model) -> Signature:
     """Return the inputs and outputs in the metadata of a model.
 
     Raises:
-        NotApplicable: the metadata list no tensors, so that they declare nothing.
-        Blocked: the metadata cannot be read; other checks report that.
+        NotApplicableError: the metadata list no tensors, so that they declare nothing.
+        BlockedError: the metadata cannot be read; other checks report that.
     """
     signature = parse_signature(target.describe(model))
     if signature is None:

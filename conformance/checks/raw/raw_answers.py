@@ -102,7 +102,7 @@ def find_serving_requirement(model: Model) -> str | None:
     """Return the requirement to answer raw requests to a model of one input; None if metadata do not decide it.
 
     Raises:
-        NotApplicable: no requirement applies.
+        NotApplicableError: no requirement applies.
     """
     (spec,), tensor = model.role.inputs, model.items()[0]
     if not tensor.elements:
@@ -141,7 +141,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     """Expect an answer to a raw request; return the answer and the input that the request contained.
 
     Raises:
-        NotApplicable: the server refuses the request, and metadata do not tell whether it may do so.
+        NotApplicableError: the server refuses the request, and metadata do not tell whether it may do so.
     """
     served = find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
@@ -162,7 +162,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         change: changes an input that the model accepts.
 
     Raises:
-        Blocked: the answer to simple elements, or to the unchanged input, is wrong as well.
+        BlockedError: the answer to simple elements, or to the unchanged input, is wrong as well.
     """
     model = find_model_with_alterable_inputs(model, fill_with_byte_order_neutral_values)
     _, taken = _expect_served_distinguishably(target, model)
@@ -238,7 +238,7 @@ def require_exact_length(model: Model, tensor: Tensor) -> None:
     """Require a model for which one byte more or less makes a raw body invalid.
 
     Raises:
-        NotApplicable: a body of any length may be valid.
+        NotApplicableError: a body of any length may be valid.
     """
     spec = model.role.inputs[0]
     step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension

@@ -164,8 +164,8 @@ def _expect_bad_request_refused(reply: Reply) -> None:
     """Expect the server to refuse an invalid request.
 
     Raises:
-        Unmet: the request failed, but not with a refusal.
-        Blocked: the server answered the request; other checks judge this.
+        UnmetError: the request failed, but not with a refusal.
+        BlockedError: the server answered the request; other checks judge this.
     """
     if reply.succeeded:
         raise BlockedError("the server answered an invalid request")

@@ -116,8 +116,8 @@ def _expect_requests_told_apart(target: Peer, pair: Sequence[JudgedRequest]) -> 
     """Send two requests and expect the correct answer to the second.
 
     Raises:
-        Unmet: the second answer repeats the first (OIP-ISOLATION).
-        Blocked: the first answer is wrong, or the second is wrong without repeating the first.
+        UnmetError: the second answer repeats the first (OIP-ISOLATION).
+        BlockedError: the first answer is wrong, or the second is wrong without repeating the first.
     """
     (first, judge_first), (second, judge_second) = pair
     before = target.infer(first)

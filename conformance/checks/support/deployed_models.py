@@ -19,7 +19,7 @@ def require_json(model: Model) -> None:
     """Require that JSON can carry every input and output of a deployed model.
 
     Raises:
-        NotApplicable: JSON cannot represent every tensor of the deployed model. This function never raises for the
+        NotApplicableError: JSON cannot represent every tensor of the deployed model. This function never raises for the
             model of a role.
     """
     if model.is_own_oracle and not model.is_json_capable:
@@ -30,7 +30,7 @@ def require_json_outputs(model: Model) -> Names:
     """Return the names of the outputs that JSON can carry.
 
     Raises:
-        NotApplicable: JSON can carry no output.
+        NotApplicableError: JSON can carry no output.
     """
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.binary_outputs)
     if not names:
@@ -42,7 +42,7 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     """Return the elements of an input as a JSON value.
 
     Raises:
-        NotApplicable: JSON cannot represent the elements.
+        NotApplicableError: JSON cannot represent the elements.
     """
     if model.is_own_oracle and tensor.name in model.binary_inputs:
         raise NotApplicableError(f"JSON cannot represent {tensor.name}")
@@ -53,7 +53,7 @@ def require_no_lookup_table(model: Model) -> None:
     """Skip a deployed model that may use integers as table indices, since an invalid index can crash the model.
 
     Raises:
-        NotApplicable: the only input of the model has an integer datatype.
+        NotApplicableError: the only input of the model has an integer datatype.
     """
     inputs = model.role.inputs
     if model.is_own_oracle and len(inputs) == 1 and inputs[0].datatype in INTEGERS:

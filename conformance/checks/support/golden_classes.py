@@ -139,7 +139,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
     """Attribute a failure to the requirement on the feature that simpler requests lack.
 
     Raises:
-        Blocked: the answer to a simpler request is wrong as well.
+        BlockedError: the answer to a simpler request is wrong as well.
     """
     classified = [output for output in case.outputs if output.classes is not None]
     names = {output.name for output in classified}
