@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from conformance.checks.sizes.wrong_size_requests import REFUSALS
-from conformance.checks.support.deployed_models import (
-    list_half_binary_outputs,
-    reassign_by_position,
-    require_no_lookup_table,
-)
+from conformance.checks.support.deployed_models import list_half_binary_outputs, require_no_lookup_table
+from conformance.checks.support.inputs import reassign_by_position
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -155,7 +152,7 @@ def test_a_model_that_does_not_show_an_order_is_not_judged_by_it() -> None:
     reasons = {result.id: result.message for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert (
         reasons["ordering.request-follows-its-json"]
-        == "the answers of sum do not show in which order the server reads the inputs"
+        == "sum gives the same answer whether its inputs are read correctly or wrongly"
     )
     assert reasons["ordering.response-follows-its-json"] == "sum has equal outputs for all drawn inputs"
     assert list_bad(results) == []

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.json_documents.coerced_elements import AS_INTEGERS, ESCAPED, WITH_EXPONENTS, ElementRewriting
-from conformance.checks.support.deployed_models import draw_distinguishing_inputs, require_distinct_answers
+from conformance.checks.support.inputs import choose_revealing_inputs, require_distinct_answers
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.roles import TensorSpec
@@ -115,13 +115,13 @@ MODEL = Parity(
 
 
 def test_inputs_are_drawn_until_the_misread_ones_are_answered_otherwise() -> None:
-    found = draw_distinguishing_inputs(MODEL, lambda tensors: [tensor(int(tensors[0].array[0]), 0)])
+    found = choose_revealing_inputs(MODEL, lambda tensors: [tensor(int(tensors[0].array[0]), 0)])
     assert found == SAMPLES[2]
 
 
 def test_nothing_is_judged_where_all_are_answered_as_if_misread() -> None:
-    with pytest.raises(NotApplicableError, match="m gives the same answer to its inputs and to misread inputs"):
-        draw_distinguishing_inputs(MODEL, lambda tensors: tensors)
+    with pytest.raises(NotApplicableError, match="m gives the same answer whether its inputs are read"):
+        choose_revealing_inputs(MODEL, lambda tensors: tensors)
 
 
 def test_some_of_several_inputs_have_to_be_answered_otherwise_than_the_first() -> None:

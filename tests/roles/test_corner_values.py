@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from conformance.checks.support.binary_sides import make_symmetric_inputs
+from conformance.checks.support.inputs import make_symmetric_inputs
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
     BYTE_STRINGS,

@@ -10,23 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.checks.support import changed_tensors
-from conformance.checks.support.binary_sides import (
-    Side,
-    expect_side,
-    expect_special_side,
-    expect_survival,
-    is_side_right,
-    make_distinct_tensor,
-    make_symmetric_inputs,
-)
 from conformance.checks.support.changed_tensors import WIDE
-from conformance.checks.support.control_sides import expect_read, expect_written, find_alterable_inputs
+from conformance.checks.support.controls import (
+    SIDES,
+    Side,
+    expect_read,
+    expect_right,
+    expect_side,
+    expect_written,
+    is_side_right,
+)
 from conformance.checks.support.exploring import explore
+from conformance.checks.support.inputs import find_alterable_inputs, make_distinct_tensor, make_symmetric_inputs
 from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import ANY, Fit
 from conformance.transport.target import Target
+from conformance.wire.tensor import Tensor
 
 # --- bytes of an element ----------------------------------------------------------------------------------------------
 # Request and answer are judged separately. Values are binary fractions below 2**53, so that a server that loses digits
@@ -63,7 +64,7 @@ def inputs_are_little_endian(
 ) -> None:
     """The server reads elements of a binary input as little-endian."""
     if values:
-        _expect_little_endian(target, model, values, symmetric_values, "read")
+        expect_read(target, model, [model.tensor(values)], plain=_make_neutral_inputs(model, symmetric_values))
     else:
         tensors = find_alterable_inputs(model, changed_tensors.fill_with_byte_order_neutral_values)
         alike, plain = (
@@ -85,17 +86,14 @@ def outputs_are_little_endian(
 ) -> None:
     """The server writes elements of a binary output as little-endian."""
     if values:
-        _expect_little_endian(target, model, values, symmetric_values, "written")
+        expect_written(target, model, [model.tensor(values)], plain=_make_neutral_inputs(model, symmetric_values))
     else:
         expect_written(target, model, model.sample(), np.ndarray.byteswap, datatypes=WIDE)
 
 
-def _expect_little_endian(
-    target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float], side: Side
-) -> None:
-    """Expect correct outputs; the row is blocked if values with the same bytes in both orders fail as well."""
-    same = model.tensor(symmetric_values or make_symmetric_inputs(model)[0].array[:1])
-    expect_special_side(target, model, [model.tensor(values)], side, [same])
+def _make_neutral_inputs(model: Model, symmetric_values: Sequence[float]) -> list[Tensor]:
+    """Return values with the same bytes in either order, in the inputs and in the outputs of a role."""
+    return [model.tensor(symmetric_values or make_symmetric_inputs(model)[0].array[:1])]
 
 
 # --- the order of elements --------------------------------------------------------------------------------------------
@@ -154,14 +152,18 @@ def _restore_row_order(elements: NDArray[Any]) -> NDArray[Any]:
 def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: Side) -> None:
     """Expect row-major order; the row is blocked if JSON alone or a tensor of equal elements fails as well."""
     tensor = make_distinct_tensor(model, shape)
-    with block_if(
-        lambda: not is_side_right(target, model, [tensor], "neither"), "the answer is also wrong without binary data"
+    alike = model.tensor(np.full(tensor.shape, tensor.array.reshape(-1)[0]), shape)
+    with (
+        block_if(
+            lambda: not is_side_right(target, model, [tensor], "neither"),
+            "the answer is also wrong without binary data",
+        ),
+        block_if(
+            lambda: prod(shape) > 1 and not is_side_right(target, model, [alike], side),
+            "a tensor of equal elements also gets a wrong answer",
+        ),
     ):
-        if prod(shape) == 1:
-            expect_side(target, model, [tensor], side)
-        else:
-            alike = model.tensor(np.full(tensor.shape, tensor.array.reshape(-1)[0]), shape)
-            expect_special_side(target, model, [tensor], side, [alike])
+        expect_right(target, model, [tensor], **SIDES[side])
 
 
 # --- drawn by Hypothesis ----------------------------------------------------------------------------------------------
@@ -189,4 +191,4 @@ def _explore_shapes(target: Target, model: Model, side: Side) -> None:
 
     spec = model.role.inputs[0]
     drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=True)
-    explore(drawn, lambda tensor: expect_survival(target, model, [tensor], side))
+    explore(drawn, lambda tensor: expect_side(target, model, [tensor], side))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support import changed_tensors
-from conformance.checks.support.binary_sides import SIDES, Side, expect_side, expect_special_side
 from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALIKES
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
@@ -15,10 +14,14 @@ from conformance.checks.support.changed_tensors import (
     fill_floats_with_lookalike,
     fill_strings,
 )
-from conformance.checks.support.control_sides import (
+from conformance.checks.support.controls import (
+    SIDES,
+    Side,
     expect_read,
+    expect_right,
+    expect_side,
     expect_written,
-    is_read_right,
+    is_right,
     request_single_output,
 )
 from conformance.expect.expectation import expect
@@ -51,14 +54,14 @@ OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; e
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
-        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
+        expect_right(target, model, [_build_symmetric_tensor(model, shape)])
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         try:
             expect_read(target, model, odd, changed_tensors.shift_elements(odd), plain=even)
         except UnmetError as unmet:
             # Gaps also break tensors of equal elements; a wrong order of dimensions does not.
-            if is_read_right(target, model, changed_tensors.fill_with_one_element(odd)):
+            if is_right(target, model, changed_tensors.fill_with_one_element(odd)):
                 unmet.requirement = "BIN-ROW-MAJOR-I"
             raise
 
@@ -68,7 +71,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
-        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
+        expect_right(target, model, [_build_symmetric_tensor(model, shape)], **SIDES["written"])
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         reason = "outputs with eight elements are also wrong"
@@ -106,7 +109,7 @@ def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) 
 def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
     """Expect correct strings of these lengths; the row is blocked if a single string of eight bytes fails as well."""
     tensor = model.tensor([b"s" * length for length in lengths])
-    expect_special_side(target, model, [tensor], side, [model.tensor([b"eight by"])])
+    expect_side(target, model, [tensor], side, plain=[model.tensor([b"eight by"])])
 
 
 @check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
@@ -127,7 +130,7 @@ def _expect_fp32_after_bools(target: Target, multi: Model, count: int, side: Sid
     """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
     Raises:
-        Blocked: the FP32 tensor is wrong after eight BOOL elements as well.
+        BlockedError: the FP32 tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_after_eight() -> bool:
@@ -167,7 +170,7 @@ OWN_STRINGS = "own-strings"
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
     """The server reads binary data directly after the JSON, even if the bytes resemble JSON or HTTP."""
     if isinstance(octets, bytes):
-        expect_side(target, model, [model.tensor(list(octets))], "read")
+        expect_right(target, model, [model.tensor(list(octets))])
         return
     plain = model.sample()
     if octets == OWN_STRINGS:
@@ -203,7 +206,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     """Expect correct outputs whose bytes resemble syntax, such as closing braces or a line end.
 
     Raises:
-        NotApplicable: no output contains these bytes.
+        NotApplicableError: no output contains these bytes.
     """
     tensors = fill_floats_with_lookalike(model.sample(), name)
     found = [
@@ -246,7 +249,7 @@ def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
     """Return the outputs to request from a deployed model: all as binary data, except for a JSON output at the end.
 
     Raises:
-        NotApplicable: JSON can carry none of the outputs.
+        NotApplicableError: JSON can carry none of the outputs.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.binary_outputs), None)

@@ -119,7 +119,7 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
     The two numbers differ.
 
     Raises:
-        NotApplicable: the model does not have two such outputs.
+        NotApplicableError: the model does not have two such outputs.
     """
     right = [
         tensor

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_side_right
 from conformance.checks.support.classes import (
     PARAMETER_REQUIREMENT,
     ClassifiedAnswer,
@@ -20,7 +19,7 @@ from conformance.checks.support.classes import (
     read_classes,
     read_texts,
 )
-from conformance.checks.support.over_grpc import expect_correct_outputs
+from conformance.checks.support.controls import is_right
 from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_call_refusals, make_refusals
@@ -175,7 +174,7 @@ def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Col
     """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
     Raises:
-        NotApplicable: the output has no elements, or differs between two equal requests.
+        NotApplicableError: the output has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
@@ -215,16 +214,8 @@ def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values:
 def _block_if_misread(target: Peer, tensor: Tensor) -> None:
     """Raise `BlockedError` if the server also casts these scores wrongly, so that classification is not the cause."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
-    if casting is not None and not _is_cast_right(target, casting, tensor):
+    if casting is not None and not is_right(target, casting, [tensor]):
         raise BlockedError(f"the server also casts binary {tensor.datatype} elements wrongly")
-
-
-def _is_cast_right(target: Peer, casting: Model, tensor: Tensor) -> bool:
-    """Say whether the server casts a binary tensor to FP32 correctly."""
-    if isinstance(target, Target):
-        return is_side_right(target, casting, [tensor], "read")
-    reply = target.infer(casting.request([tensor], send="binary"))
-    return is_met(lambda: expect_correct_outputs(reply, casting, [tensor]))
 
 
 def _read_classes_with_attribution(reply: Reply, name: str) -> list[ClassText]:

@@ -68,8 +68,8 @@ def _expect_separate_deployed_rankings(target: Peer, model: Model, send: Form) -
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
-        NotApplicable: the output does not have items with different rankings.
-        Blocked: the classes of a single item are wrong; other checks judge these.
+        NotApplicableError: the output does not have items with different rankings.
+        BlockedError: the classes of a single item are wrong; other checks judge these.
     """
     tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)

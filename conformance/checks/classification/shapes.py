@@ -83,7 +83,7 @@ def _require_one_ranking(case: ClassifiedAnswer) -> None:
     """Raise `NotApplicableError` if the output of a deployed model may be a batch of several rankings.
 
     Raises:
-        NotApplicable: the output has several dimensions, or each element of its single dimension may be a batch item.
+        NotApplicableError: the output has several dimensions, or each element of its single dimension may be a batch item.
     """
     if len(case.right.shape) > 1 or case.batch > 1:
         raise NotApplicableError(f"{case.name} of {case.model.name} may be a batch of several rankings")
@@ -136,7 +136,7 @@ def _expect_deployed_batches(target: Peer, model: Model, count: int, send: Form)
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
     Raises:
-        NotApplicable: the output is perhaps not a batch, because it has one dimension, its first dimension is
+        NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
             fixed, or the server ranks it as a whole.
     """
     name = find_scored_output(model)

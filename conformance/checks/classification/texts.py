@@ -19,7 +19,7 @@ from conformance.checks.support.classes import (
     rank_classes,
     read_texts,
 )
-from conformance.checks.support.control_sides import request_single_output
+from conformance.checks.support.controls import request_single_output
 from conformance.checks.support.ranked_inputs import (
     DOCUMENTED,
     INFINITE,
@@ -113,8 +113,8 @@ def _expect_deployed_values(target: Peer, model: Model) -> None:
     The last bits are not compared, because the model may compute them differently each time.
 
     Raises:
-        NotApplicable: the classified output does not contain FP32 or FP64 elements.
-        Blocked: the output is also wrong as unclassified binary data.
+        NotApplicableError: the classified output does not contain FP32 or FP64 elements.
+        BlockedError: the output is also wrong as unclassified binary data.
     """
     tensors = fill_floats_with_fractions(model.sample())
     case = ClassifiedAnswer.ask(target, model, tensors=tensors)

@@ -160,7 +160,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
     Raises:
-        NotApplicable: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
+        NotApplicableError: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
     observation = client.infer(inference, script)
     if (
@@ -188,7 +188,7 @@ def reads_half_precision_as_json(client: Client, inference: Inference, script: S
     """The client gives its caller FP16 and BF16 elements that JSON can carry exactly, or refuses them.
 
     Raises:
-        NotApplicable: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
+        NotApplicableError: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
     """
     observation = client.infer(inference, script)
     if observation.requests and observation.result.error is not None:
@@ -235,7 +235,7 @@ def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: 
     """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals.
 
     Raises:
-        NotApplicable: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
+        NotApplicableError: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
     """
     observation, outputs = client.infer(inference, script), script.outputs(inference)
     try:

@@ -137,8 +137,8 @@ def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> N
     """Expect each inference to return its own outputs to its caller.
 
     Raises:
-        Blocked: no inference was sent, or the client misreads the same outputs in a simple answer as well.
-        Unmet: an inference returns other outputs or an error, or only some inferences were sent.
+        BlockedError: no inference was sent, or the client misreads the same outputs in a simple answer as well.
+        UnmetError: an inference returns other outputs or an error, or only some inferences were sent.
     """
     is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:

@@ -113,8 +113,8 @@ def expect_tensor_sent(client: Client, inference: Inference, requirements: Seque
     """Expect the client to send the tensors of an inference.
 
     Raises:
-        NotApplicable: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
-        Unmet: the request breaks a requirement, or no request was received.
+        NotApplicableError: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
+        UnmetError: the request breaks a requirement, or no request was received.
     """
     observation = client.infer(inference, make_small_script(inference))
     require_sendable(client, observation)
@@ -125,7 +125,7 @@ def require_sendable(client: Client, observation: Observation) -> None:
     """Skip the row if the client sent no request, because it sends only JSON, and JSON cannot carry every input.
 
     Raises:
-        NotApplicable: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
+        NotApplicableError: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_sent_as_json(client, one) for one in observation.inference.inputs)

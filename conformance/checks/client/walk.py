@@ -70,9 +70,9 @@ class ClientWalker:
         `salt` distinguishes repetitions of a step: model names and tensor values depend on it.
 
         Raises:
-            NotApplicable: the client cannot make one of the inferences, or cannot read the outputs.
-            Blocked: the client does not send an inference, nor a simple inference in the same encoding.
-            Unmet: a request or a result is wrong.
+            NotApplicableError: the client cannot make one of the inferences, or cannot read the outputs.
+            BlockedError: the client does not send an inference, nor a simple inference in the same encoding.
+            UnmetError: a request or a result is wrong.
         """
         name = f"walk-{self.row}-{salt}"
         if step["before"] != self.axes.neutral["before"]:
@@ -140,9 +140,9 @@ def judge_step(walker: ClientWalker, step: Step) -> None:
     If a single value causes a failure, the step is repeated without this value, to find further failures.
 
     Raises:
-        NotApplicable: the client can make neither the inferences of the step nor simpler ones.
-        Blocked: the client does not send an inference.
-        Unmet: a request or a result is wrong; of several failures, that of a MUST takes precedence.
+        NotApplicableError: the client can make neither the inferences of the step nor simpler ones.
+        BlockedError: the client does not send an inference.
+        UnmetError: a request or a result is wrong; of several failures, that of a MUST takes precedence.
     """
     failures: list[UnmetError] = []
     unmet = take_possible_step(walker, step)
@@ -168,8 +168,8 @@ def take_possible_step(walker: ClientWalker, step: Step) -> tuple[Step, UnmetErr
     """Take a step, or the first similar step that the client can make; return that step and its failure, or None.
 
     Raises:
-        NotApplicable: the client can make none of these steps.
-        Blocked: the client does not send an inference.
+        NotApplicableError: the client can make none of these steps.
+        BlockedError: the client does not send an inference.
     """
     reason = NotApplicableError("the client cannot make an inference with the options of this step")
     for candidate in list_possible_steps(step, walker.axes):

@@ -339,7 +339,7 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
     """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
 
     Raises:
-        Blocked: the peer received no complete request, so that it sent no wrong answer.
+        BlockedError: the peer received no complete request, so that it sent no wrong answer.
     """
     form = inference.get_form(0)
     following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from conformance.checks.datatypes.half_floats import FP32_ALSO_WRONG, is_fp32_right, is_half_float_read_right
-from conformance.checks.support.binary_sides import (
+from conformance.checks.support.controls import (
+    SIDES,
     Side,
     expect_both_sides,
+    expect_right,
     expect_side,
-    expect_survival,
     is_right_alone,
     is_side_right,
 )
@@ -80,7 +81,7 @@ def _expect_one_side(target: Target, model: Model, tensor: Tensor, side: Side) -
     A failure that is due to the order of dimensions is attributed to that order.
     """
     try:
-        expect_survival(target, model, [tensor], side)
+        expect_side(target, model, [tensor], side)
     except UnmetError as unmet:
         _attribute_to_dimension_order(target, model, tensor, side, unmet)
         raise
@@ -90,7 +91,7 @@ def _attribute_to_dimension_order(target: Target, model: Model, tensor: Tensor, 
     """Attribute the failure of a tensor with several dimensions to their order, unless there is a simpler cause.
 
     Raises:
-        Blocked: the flattened tensor fails as well, or the request fails without any binary data.
+        BlockedError: the flattened tensor fails as well, or the request fails without any binary data.
     """
     if model.role.name not in SEVERAL_DIMENSIONS:
         return
@@ -107,9 +108,9 @@ def _expect_both_sides(target: Target, model: Model, tensor: Tensor) -> None:
     if model.role.compute == "cast":
         half_floats = tensor.array
         with block_if(lambda: not is_fp32_right(target, half_floats), FP32_ALSO_WRONG):
-            expect_side(target, model, [tensor], "both")
+            expect_right(target, model, [tensor], **SIDES["both"])
     elif model.role.compute != "identity":
-        expect_side(target, model, [tensor], "both")
+        expect_right(target, model, [tensor], **SIDES["both"])
     elif tensor.datatype in _HALF_DATATYPES:
         _expect_half_floats_return(target, model, tensor, requirement)
     else:
@@ -126,7 +127,7 @@ def _expect_half_floats_return(target: Target, model: Model, tensor: Tensor, wri
     If a cast shows that the server reads the floats correctly, a failure violates the requirement `written`.
     """
     try:
-        expect_side(target, model, [tensor], "both")
+        expect_right(target, model, [tensor], **SIDES["both"])
     except UnmetError as unmet:
         if is_half_float_read_right(target, tensor, unmet):
             unmet.requirement = written

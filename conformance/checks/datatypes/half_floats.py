@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.checks.support.binary_sides import (
+from conformance.checks.support.controls import (
+    SIDES,
     Side,
+    expect_outputs,
+    expect_right,
     expect_side,
-    expect_survival,
-    expect_values,
     is_right_alone,
     is_side_right,
 )
@@ -60,7 +61,7 @@ def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) ->
     """The server changes no bit of FP16 elements, if inputs and outputs are binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
     try:
-        expect_side(target, model, tensors, "both")
+        expect_right(target, model, tensors, **SIDES["both"])
     except UnmetError as unmet:
         if len(bits) > PART_ELEMENTS and _is_right_in_smaller_tensors(target, model, tensors[0]):
             unmet.requirement = "BIN-DATATYPES-I"  # only tensors of this size fail, whatever their datatype
@@ -81,7 +82,7 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     The FP32 outputs are binary data. If they are wrong, the finite, nonzero elements are cast again, with JSON outputs.
 
     Raises:
-        Blocked: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
+        BlockedError: JSON can carry none of the elements, and the server returns FP32 elements with the same values wrongly.
     """
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is None or is_side_right(target, casting, [tensor], "both"):
@@ -126,10 +127,10 @@ def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: 
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
     Raises:
-        Blocked: FP32 elements with the same values are wrong without a cast as well.
+        BlockedError: FP32 elements with the same values are wrong without a cast as well.
     """
     with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_ALSO_WRONG):
-        expect_survival(target, model, [tensor], side)
+        expect_side(target, model, [tensor], side)
 
 
 FP32_ALSO_WRONG = "FP32 elements with the same values are also wrong"
@@ -189,5 +190,5 @@ def _expect_refused_or_right(model: Model, tensors: Sequence[Tensor], reply: Rep
     """Expect a refusal or the correct values; return 'refused' or 'right'."""
     if reply.status is not None and reply.status >= 400:
         return "refused"
-    expect_values(reply, model, tensors, through_json=True)
+    expect_outputs(reply, model, tensors, is_json=True)
     return "right"

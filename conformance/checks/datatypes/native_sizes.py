@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from conformance.checks.support.binary_sides import (
-    Side,
-    expect_both_sides,
-    expect_side,
-    expect_survival,
-    is_refused_as_json_too,
-)
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     fill_floats_with_fractions,
@@ -21,19 +14,27 @@ from conformance.checks.support.changed_tensors import (
     round_floats,
     shift_elements,
 )
-from conformance.checks.support.control_sides import (
-    LARGE_COUNT,
+from conformance.checks.support.controls import (
+    ANY_DATATYPE,
+    SIDES,
+    Side,
+    expect_both_sides,
     expect_read,
+    expect_right,
     expect_written,
-    is_read_right,
+    is_refused_as_json_too,
+    is_right,
+)
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role, make_datatype_rows
+from conformance.checks.support.deployed_models import require_json
+from conformance.checks.support.inputs import (
+    LARGE_COUNT,
+    Change,
+    make_empty_inputs,
     make_large_inputs,
     make_other_inputs,
     require_answer,
 )
-from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role, make_datatype_rows
-from conformance.checks.support.deployed_models import require_json
-from conformance.checks.support.empty_inputs import make_empty_inputs
-from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, block_if
 from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, make_corner_tensor
 from conformance.roles.model import Model
@@ -50,41 +51,34 @@ def get_first_datatype(model: Model) -> str:
     return model.role.inputs[0].datatype
 
 
-OWN_ROWS = (Row("own", ("sample",), fit=ANY),)
+PLAIN_ROWS = (*make_datatype_rows(PLAIN), Row("own", fit=ANY))
 
 
 @check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
 @rows(
-    *make_datatype_rows(PLAIN),
-    *OWN_ROWS,
-    Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS)),
-    Row("own-subnormals", ("subnormals",), fit=Fit(some_input=WIDE_FLOATS)),
+    *PLAIN_ROWS,
+    Row("own-fractions", (fill_floats_with_fractions, round_floats), fit=Fit(some_input=WIDE_FLOATS)),
+    Row("own-subnormals", (fill_floats_with_subnormals, fill_floats_with_zeros), fit=Fit(some_input=WIDE_FLOATS)),
 )
-def binary_inputs_are_read(target: Target, model: Model, own: str = "") -> None:
+def binary_inputs_are_read(
+    target: Target, model: Model, fill: Change | None = None, misread: Change | None = None
+) -> None:
     """The server reads each element of a binary input in the native size of its datatype."""
-    if not own:
-        expect_survival(target, model, model.sample(), "read")
-    elif own == "fractions":
-        tensors = fill_floats_with_fractions(model.sample())
-        expect_read(target, model, tensors, misread=round_floats(tensors), datatypes=WIDE_FLOATS)
-    elif own == "subnormals":
-        tensors = fill_floats_with_subnormals(model.sample())
-        require_answer(model, tensors)
-        expect_read(target, model, tensors, misread=fill_floats_with_zeros(tensors), datatypes=WIDE_FLOATS)
-    else:
-        expect_read(target, model, model.sample(), misread=make_other_inputs(model))
+    if fill is None or misread is None:
+        expect_read(target, model, model.sample(), make_other_inputs(model))
+        return
+    tensors = fill(model.sample())
+    require_answer(model, tensors)
+    expect_read(target, model, tensors, misread(tensors), datatypes=WIDE_FLOATS)
 
 
 @check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
-@rows(*make_datatype_rows(PLAIN), *OWN_ROWS, Row("own-fractions", ("fractions",), fit=Fit(outputs=WIDE_FLOATS)))
-def binary_outputs_are_written(target: Target, model: Model, own: str = "") -> None:
+@rows(*PLAIN_ROWS, Row("own-fractions", (fill_floats_with_fractions, WIDE_FLOATS), fit=Fit(outputs=WIDE_FLOATS)))
+def binary_outputs_are_written(
+    target: Target, model: Model, fill: Change = list, datatypes: Collection[str] = ANY_DATATYPE
+) -> None:
     """The server writes each element of a binary output in the native size of its datatype."""
-    if not own:
-        expect_survival(target, model, model.sample(), "written")
-    elif own == "fractions":
-        expect_written(target, model, fill_floats_with_fractions(model.sample()), datatypes=WIDE_FLOATS)
-    else:
-        expect_written(target, model, model.sample())
+    expect_written(target, model, fill(model.sample()), datatypes=datatypes)
 
 
 CORNER_ROWS = [
@@ -98,14 +92,14 @@ CORNER_ROWS = [
 @rows(*CORNER_ROWS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
     """The server reads the extreme values of each datatype from binary data."""
-    expect_survival(target, model, [_build_corner_tensor(model, group)], "read")
+    expect_read(target, model, [_build_corner_tensor(model, group)])
 
 
 @check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
 @rows(*CORNER_ROWS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     """The server writes the extreme values of each datatype to binary data."""
-    expect_survival(target, model, [_build_corner_tensor(model, group)], "written")
+    expect_written(target, model, [_build_corner_tensor(model, group)])
 
 
 @check("datatypes.values-beyond-json-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
@@ -162,12 +156,8 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
         raise BlockedError("the server refuses every request whose inference header is the length of the body")
     if shape is None:
         tensors = make_empty_inputs(target, model)
-        with block_if(
-            lambda: not is_read_right(target, model, model.sample()), "nonempty inputs are also read wrongly"
-        ):
-            expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
-                model.find_outputs(tensors)
-            )
+        with block_if(lambda: not is_right(target, model, model.sample()), "nonempty inputs are also read wrongly"):
+            expect_right(target, model, tensors)
         return None
     return _expect_empty_tensor_right(target, model, shape, "read")
 
@@ -191,7 +181,7 @@ def _expect_empty_tensor_right(target: Target, model: Model, shape: Sequence[int
     """Expect a correct answer to an empty tensor; return a note if the server also refuses the tensor as JSON."""
     tensors = [model.tensor([], shape)]
     try:
-        expect_side(target, model, tensors, side)
+        expect_right(target, model, tensors, **SIDES[side])
     except UnmetError as unmet:
         if unmet.reply and unmet.reply.answer.find_by_kind("data-missing"):
             reason = "the output has neither data nor binary_data_size: the checks of area sizes judge this"
@@ -219,26 +209,23 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     """The server reads a large binary input completely, with every element at its index."""
     if count is None:
         tensors = make_large_inputs(model, own_count)
-        expect_read(target, model, tensors, misread=shift_elements(tensors))
-        return
-    values = np.arange(count, dtype="<i8") * 7919 % 65_521
-    expect_side(target, model, [model.tensor(values, [count, 1])], "read")
+    else:
+        tensors = [model.tensor(np.arange(count, dtype="<i8") * 7919 % 65_521, [count, 1])]
+    expect_read(target, model, tensors, shift_elements(tensors))
 
 
 @check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O")
 @rows(
-    Row("40KB-of-numbers", ([10_000, 0], "NUMBERS"), role="emit"),
-    Row("89KB-of-strings", ([0, 10_000], "TEXTS"), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    Row("40KB-of-numbers", ([10_000, 0], ("INT32",)), role="emit"),
+    Row("89KB-of-strings", ([0, 10_000], ("BYTES",)), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
     LARGE_OWN_ROW,
 )
-def large_outputs_are_written(target: Target, model: Model, counts: list[int] | None, name: str = "") -> None:
+def large_outputs_are_written(
+    target: Target, model: Model, counts: list[int] | None, datatypes: Collection[str] = ANY_DATATYPE
+) -> None:
     """The server writes a large binary output completely, with every element at its index."""
-    if counts is None:
-        expect_written(target, model, make_large_inputs(model))
-        return
-    tensors = [model.tensor(counts)]
-    reply = target.infer(model.request(tensors, send="json", want="binary", outputs=[name]))
-    expect(reply).tensors([tensor for tensor in model.expected(tensors) if tensor.name == name])
+    tensors = make_large_inputs(model) if counts is None else [model.tensor(counts)]
+    expect_written(target, model, tensors, datatypes=datatypes)
 
 
 @check("datatypes.large-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import expect_both_sides, expect_side, expect_survival
 from conformance.checks.support.changed_tensors import fill_strings, invert_booleans, shift_elements
-from conformance.checks.support.control_sides import expect_read, expect_written, find_alterable_inputs
+from conformance.checks.support.controls import expect_both_sides, expect_read, expect_right, expect_written
 from conformance.checks.support.datatypes import KIB, get_identity_role
-from conformance.expect.expectation import expect
+from conformance.checks.support.inputs import find_alterable_inputs
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -35,8 +34,10 @@ BOOL_ONLY = frozenset({"BOOL"})
 OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a byte
 
 
-def _find_deployed_bools(model: Model) -> Sequence[Tensor]:
-    """Return inputs of a deployed model, with both BOOL values if a few generated candidates have them."""
+def _make_bools(model: Model, values: Sequence[bool] | None) -> Sequence[Tensor]:
+    """Return these values, or inputs of a deployed model with both BOOL values if a few drawn inputs have them."""
+    if values is not None:
+        return [model.tensor(values)]
     return find_alterable_inputs(
         model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT
     )
@@ -46,22 +47,15 @@ def _find_deployed_bools(model: Model) -> Sequence[Tensor]:
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(some_input=BOOL_ONLY)))
 def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server reads the byte 1 as true and the byte 0 as false, one byte for each element."""
-    if values is not None:
-        expect_side(target, model, [model.tensor(values)], "read")
-    else:
-        tensors = _find_deployed_bools(model)
-        expect_read(target, model, tensors, misread=invert_booleans(tensors), datatypes=BOOL_ONLY)
+    tensors = _make_bools(model, values)
+    expect_read(target, model, tensors, invert_booleans(tensors), datatypes=BOOL_ONLY)
 
 
 @check("datatypes.bool-bytes-are-written", answers=("BIN-BOOL-O", "BIN-DATATYPES-O"))
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(outputs=BOOL_ONLY)))
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
-    if values is None:
-        expect_written(target, model, _find_deployed_bools(model), datatypes=BOOL_ONLY, free_of=("bool-byte",))
-    else:
-        reply = target.infer(model.request([model.tensor(values)], send="json", want="binary"))
-        expect(reply).free_of("bool-byte").tensors(model.expected([model.tensor(values)]))
+    expect_written(target, model, _make_bools(model, values), datatypes=BOOL_ONLY, free_of=("bool-byte",))
 
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------
@@ -92,8 +86,10 @@ def _list_deployed_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
     ]
 
 
-def _fill_deployed_inputs(model: Model, elements: Sequence[bytes]) -> list[Tensor]:
-    """Return inputs of a deployed model, filled with `elements`; its sample inputs if `elements` is empty."""
+def _make_strings(model: Model, elements: Sequence[bytes], *, own: bool) -> list[Tensor]:
+    """Return these elements; for a deployed model, inputs filled with them, or its sample inputs if there are none."""
+    if not own:
+        return [model.tensor(elements)]
     tensors = model.build_salted_inputs(len(elements) or 1, model.salt)
     return fill_strings(tensors, elements[::-1]) if elements else tensors
 
@@ -102,28 +98,22 @@ def _fill_deployed_inputs(model: Model, elements: Sequence[bytes]) -> list[Tenso
 @rows(*TEXT_ROWS, *_list_deployed_rows(TAKES_TEXTS, TAKES_TEXTS))
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
-    if own:
-        tensors = _fill_deployed_inputs(model, elements)
-        expect_read(target, model, tensors, misread=fill_strings(tensors, [b"other"]), datatypes=_BYTES)
-    else:
-        expect_survival(target, model, [model.tensor(elements)], "read")
+    tensors = _make_strings(model, elements, own=own)
+    expect_read(target, model, tensors, fill_strings(tensors, [b"other"]), datatypes=_BYTES)
 
 
 @check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
 @rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRING_ROWS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server reads as many bytes of a BYTES element as its length prefix says, whatever the bytes are."""
-    expect_side(target, model, [model.tensor(elements)], "read")
+    expect_right(target, model, [model.tensor(elements)])
 
 
 @check("datatypes.strings-are-written", answers="BIN-BYTES-O")
 @rows(*TEXT_ROWS, *_list_deployed_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
-    if own:
-        expect_written(target, model, _fill_deployed_inputs(model, elements), datatypes=_BYTES)
-    else:
-        expect_survival(target, model, [model.tensor(elements)], "written")
+    expect_written(target, model, _make_strings(model, elements, own=own), datatypes=_BYTES)
 
 
 @check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.checks.support.binary_sides import Side, expect_survival, make_symmetric_inputs
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     fill_floats_with_fractions,
     fill_floats_with_large_numbers,
 )
-from conformance.checks.support.control_sides import expect_read, expect_written, make_other_inputs, require_answer
+from conformance.checks.support.controls import Side, expect_read, expect_side, expect_written
 from conformance.checks.support.datatypes import JSON_CAPABLE, get_identity_role, make_datatype_rows
-from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.checks.support.exploring import explore
+from conformance.checks.support.inputs import (
+    make_empty_inputs,
+    make_other_inputs,
+    make_symmetric_inputs,
+    require_answer,
+)
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
@@ -118,7 +122,7 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     """Return the outputs of an answer as tensors.
 
     Raises:
-        Unmet: an output is missing or unreadable.
+        UnmetError: an output is missing or unreadable.
     """
     found = []
     for spec in model.role.outputs:
@@ -177,4 +181,4 @@ def _explore_tensors(target: Target, model: Model, side: Side, *, json: bool) ->
 
     spec = model.role.inputs[0]
     drawn = tensor_strategies.tensors(spec.name, spec.datatype, spec.shape, json=json)
-    explore(drawn, lambda tensor: expect_survival(target, model, [tensor], side))
+    explore(drawn, lambda tensor: expect_side(target, model, [tensor], side))

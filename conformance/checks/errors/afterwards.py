@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import REFUSALS
 from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
-from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
+from conformance.checks.support.controls import expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import send_json
 from conformance.expect import attribution

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, ONE_INPUT, REFUSALS, SPECIAL_CHARACTERS
-from conformance.checks.support.deployed_models import find_distinct_model
+from conformance.checks.support.inputs import find_distinct_model
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,

@@ -83,7 +83,7 @@ def drop_last_element(data: list[Any]) -> list[Any]:
     """Return data without their last element.
 
     Raises:
-        NotApplicable: nothing would be left.
+        NotApplicableError: nothing would be left.
     """
     if len(data) < 2:
         raise NotApplicableError("the input has too few elements to remove any")
@@ -94,7 +94,7 @@ def drop_last_item(entry: dict[str, Any]) -> dict[str, Any]:
     """Return an input whose data lack the last item along the first dimension.
 
     Raises:
-        NotApplicable: nothing would be left.
+        NotApplicableError: nothing would be left.
     """
     data = entry["data"][: -prod(entry["shape"][1:])]
     if not data:
@@ -111,7 +111,7 @@ def drop_last_nested_element(data: list[Any]) -> list[Any]:
     """Return nested data whose last innermost array lacks its last element.
 
     Raises:
-        NotApplicable: the innermost array would be empty.
+        NotApplicableError: the innermost array would be empty.
     """
     *others, last = data
     if isinstance(last, list):
@@ -139,7 +139,7 @@ def enlarge_fixed_dimension(model: Model) -> Message:
     """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
     Raises:
-        NotApplicable: the metadata give no fixed dimension for the first input.
+        NotApplicableError: the metadata give no fixed dimension for the first input.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape

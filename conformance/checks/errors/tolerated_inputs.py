@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from conformance.checks.errors.impossible_requests import WIDER
-from conformance.checks.support.deployed_models import draw_distinguishing_inputs
+from conformance.checks.support.inputs import choose_revealing_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -120,7 +120,7 @@ class RecastMismatch:
 
     def _choose_distinguishing_inputs(self, model: Model) -> Sequence[Tensor]:
         """Return inputs that give other outputs if a server reads the cast bytes in the datatype of the model."""
-        drawn = draw_distinguishing_inputs(
+        drawn = choose_revealing_inputs(
             model,
             lambda tensors: [self._misread_as_model_datatype(self._round_for_integers(tensor)) for tensor in tensors],
         )

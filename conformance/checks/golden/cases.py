@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from conformance.checks.support import golden_classes
-from conformance.checks.support.binary_sides import is_right_alone
-from conformance.checks.support.deployed_models import attribute_to_isolation
+from conformance.checks.support.controls import attribute_to_isolation, is_right_alone
 from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
@@ -46,7 +45,7 @@ def build_case_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
-        NotApplicable: the target uses other tensor names than those in the bytes.
+        NotApplicableError: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES and case.json_length:
         raise NotApplicableError(f"the bytes of the request name tensors that have other names on {model.name}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from conformance.checks.support.controls import expect_contents
 from conformance.checks.support.generated import expect_generated, make_generated_rows
-from conformance.checks.support.over_grpc import expect_return_over_grpc
 from conformance.roles import roles
 from conformance.roles.generated_tensors import Sending
 from conformance.roles.model import Model
@@ -45,4 +45,4 @@ def _list_rows(sending: Sending, send: Form, requirements: Callable[[str], tuple
 )
 def generated_tensors_come_back(target: GrpcTarget, model: Model, sending: Sending, send: Form) -> None:
     """The server reads and writes the contents of tensors that Hypothesis generated."""
-    expect_generated(model, sending, lambda tensor: expect_return_over_grpc(target, model, [tensor], send))
+    expect_generated(model, sending, lambda tensor: expect_contents(target, model, [tensor], send))

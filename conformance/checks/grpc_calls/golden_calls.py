@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from conformance.checks.support.controls import is_right
 from conformance.checks.support.golden_classes import LIST_REQUIREMENTS, expect_classes
-from conformance.checks.support.over_grpc import expect_correct_outputs
 from conformance.expect.attribution import attribute_missing_grpc_output
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -32,7 +32,7 @@ def build_case_message(case: GrpcCase, model: Model) -> Message:
     """Return the call of a case, byte for byte, to the model that fills its role on the target.
 
     Raises:
-        NotApplicable: the target uses other tensor names than those in the bytes.
+        NotApplicableError: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES:
         raise NotApplicableError(f"the bytes of the call name tensors that have other names on {model.name}")
@@ -136,9 +136,8 @@ def _is_simpler_call_wrong(target: GrpcTarget, model: Model, case: GrpcCase) -> 
     declared = [spec.name for spec in model.role.inputs]
     tensors = sorted(_decode_inputs(request), key=lambda each: declared.index(each.name))
     if _has_classes(case) or [each.name for each in request.inputs] != declared:
-        plain = target.infer(model.request(tensors, send=send))
         return not (
-            is_met(lambda: expect_correct_outputs(plain, model, tensors))
+            is_right(target, model, tensors, send)
             and is_met(lambda: _expect_first_item_classes(target, model, case, tensors))
         )
     return False

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.checks.support.over_grpc import (
-    expect_answered_or_block,
-    find_answer_form,
-)
+from conformance.checks.support.controls import expect_answered_or_block, find_answer_form
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.discovery.control_oracle import find_differing_outputs

@@ -10,23 +10,27 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.support.classes import find_scored_output, list_output_names
-from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
-from conformance.checks.support.over_grpc import (
-    choose_revealing_inputs,
+from conformance.checks.support.controls import (
     expect_answered_or_block,
-    expect_correct_outputs,
-    is_call_right_in_name_order,
+    expect_right,
+    is_right,
+    is_right_alone,
+    is_right_in_name_order,
+    read_comparable_outputs,
     require_typed_inputs_accepted,
+)
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
+from conformance.checks.support.inputs import (
+    choose_inputs_of_distinct_outputs,
+    choose_revealing_inputs,
     reverse_similar_inputs,
 )
-from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import CLASSES_OVER_GRPC, GRPC
 from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_INPUTS, SEVERAL_OUTPUTS
-from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.request import Form, RequestedOutput
@@ -46,49 +50,30 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
     tensors = _choose_order_revealing_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
     try:
-        expect_correct_outputs(target.infer(model.request(listed)), model, tensors)
+        expect_right(target, model, listed)
     except UnmetError as unmet:
-        if model.is_own_oracle:
-            _require_right_in_declared_order(target, model, tensors, unmet)
-        replies = [
-            (right, target.infer(model.request(listed, outputs=[right.name]))) for right in model.find_outputs(tensors)
-        ]
-        if not any(_is_output_wrong(reply, right) for right, reply in replies):
+        if model.is_own_oracle and not (
+            is_right(target, model, tensors) or is_right_in_name_order(target, model, tensors)
+        ):
+            raise BlockedError("the answer to raw contents in declared order is also wrong", unmet) from None
+        if all(is_right(target, model, listed, outputs=[spec.name]) for spec in model.role.outputs):
             raise BlockedError("each output is correct if the request lists only this output", unmet) from None
-        wrong = [tensor.datatype for tensor in tensors if not _is_returned_unchanged(target, tensor)]
+        wrong = [tensor.datatype for tensor in tensors if not is_right_alone(target, tensor, "read")]
         if wrong:
             raise BlockedError(f"identity models also return raw contents of {', '.join(wrong)} wrong", unmet) from None
         raise
-
-
-def _require_right_in_declared_order(
-    target: GrpcTarget, model: Model, tensors: Sequence[Tensor], unmet: UnmetError
-) -> None:
-    """Raise `BlockedError` if the answer to raw contents in declared order is wrong as well."""
-    is_right = is_met(lambda: expect_correct_outputs(target.infer(model.request(tensors)), model, tensors))
-    if not is_right and not is_call_right_in_name_order(target, model, tensors):
-        raise BlockedError("the answer to raw contents in declared order is also wrong", unmet) from None
 
 
 def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return sample inputs; for a deployed model, inputs whose answer shows whether the server swaps them.
 
     Raises:
-        NotApplicable: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
+        NotApplicableError: no drawn inputs show a swap, the model receives one input, or it assigns inputs by position.
     """
     if len(model.sample()) < 2 or model.by_place:
         raise NotApplicableError(f"{model.name} has a single input, or assigns inputs by position")
     specs = [(tensor.datatype, tensor.shape) for tensor in model.sample()]
     return choose_revealing_inputs(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
-
-
-def _is_returned_unchanged(target: GrpcTarget, tensor: Tensor) -> bool:
-    """Say whether the identity model of a tensor's datatype returns the tensor unchanged; True without such a model."""
-    model = target.model(get_identity_role(tensor.datatype))
-    alone = Tensor("INPUT", tensor.datatype, tensor.shape, tensor.array)
-    return model is None or not any(
-        _is_output_wrong(target.infer(model.request([alone])), one) for one in model.expected([alone])
-    )
 
 
 @check("grpc.typed-inputs-go-by-their-names", answers="GRPC-INPUT-BY-NAME", over=(GRPC,))
@@ -104,17 +89,14 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
     """The server identifies inputs with typed contents by name, in any order."""
     tensors = _choose_order_revealing_inputs(model)
     listed = tensors[::-1] if order is None else [tensors[k] for k in order]
-
-    def is_wrong_in_declared_order() -> bool:
-        """Say whether the answer to the inputs in declared order is wrong."""
-        usual = target.infer(model.request(tensors, send="json"))
-        return not is_met(lambda: expect_correct_outputs(usual, model, tensors))
-
     with (
-        block_if(is_wrong_in_declared_order, "the answer to the inputs in declared order is also wrong"),
+        block_if(
+            lambda: not is_right(target, model, tensors, "json"),
+            "the answer to the inputs in declared order is also wrong",
+        ),
         attribute_to(None),
     ):
-        expect_correct_outputs(target.infer(model.request(listed, send="json")), model, tensors)
+        expect_right(target, model, listed, "json")
 
 
 @check("grpc.raw-entries-follow-the-outputs", answers="GRPC-ORDER-O", over=(GRPC,))
@@ -135,7 +117,7 @@ def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
 ) -> None:
     """The server returns one raw entry for each output, in the order of the answer's outputs."""
-    tensors = _find_distinguishing_inputs(model) if counts is None else [model.tensor(list(counts))]
+    tensors = choose_inputs_of_distinct_outputs(model) if counts is None else [model.tensor(list(counts))]
     places = range(len(model.role.outputs))[::-1] if order == "reversed" else order
     listed = None if places is None else [model.role.outputs[int(k)].name for k in places]
     reply = expect_answered_or_block(target.infer(model.request(tensors, outputs=listed)))
@@ -146,35 +128,13 @@ def raw_entries_follow_the_outputs(
     if not entries:
         return  # typed contents are part of the outputs themselves
     right = [tensor for tensor in model.find_outputs(tensors) if listed is None or tensor.name in listed]
-    wrong = [tensor for tensor in right if _is_output_wrong(reply, tensor)]
-    if wrong and _is_output_wrong_alone(target, model, tensors, wrong[0]):
-        raise BlockedError(f"{wrong[0].name} is also wrong if the call requests no other output")
-    expect(reply).tensors(right, through_json=False)
-
-
-def _find_distinguishing_inputs(model: Model) -> Sequence[Tensor]:
-    """Return sample inputs; for a deployed model, inputs for which all outputs differ from each other.
-
-    Raises:
-        NotApplicable: for all drawn inputs, some outputs are equal.
-    """
-    for tensors in model.draw_several() if model.is_own_oracle else ():
-        outputs = [(one.datatype, one.shape, bytes(one.to_bytes())) for one in model.find_outputs(tensors)]
-        if len(set(outputs)) == len(outputs) > 1:
-            return tensors
-    if model.is_own_oracle:
-        raise NotApplicableError(f"{model.name} has equal outputs for all drawn inputs")
-    return model.sample()
-
-
-def _is_output_wrong(reply: Reply, tensor: Tensor) -> bool:
-    """Say whether an output of an answer is wrong."""
-    return not is_met(lambda: expect(reply).tensors([tensor], through_json=False))
-
-
-def _is_output_wrong_alone(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], tensor: Tensor) -> bool:
-    """Say whether an output is wrong if the request lists only this output."""
-    return _is_output_wrong(target.infer(model.request(tensors, outputs=[tensor.name])), tensor)
+    try:
+        expect(reply).tensors(right, through_json=False)
+    except UnmetError as unmet:
+        if unmet.tensor is not None and not is_right(target, model, tensors, outputs=[unmet.tensor.name]):
+            reason = f"{unmet.tensor.name} is also wrong if the call requests no other output"
+            raise BlockedError(reason, unmet) from None
+        raise
 
 
 # --- typed and raw contents -------------------------------------------------------------------------------------------
@@ -247,13 +207,7 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     tensors = choose_revealing_inputs(model)
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
-    usual = [
-        tensor
-        for output in typed.answer.outputs
-        if (tensor := as_tensor(output, model.noise.get(output.name, 0)))
-        and not _is_unreadable(tensor.array)
-        and output.name in model.list_comparable_outputs()
-    ]
+    usual = [tensor for tensor in read_comparable_outputs(model, typed) if not _is_unreadable(tensor.array)]
     expect(raw).tensors(usual, through_json=model.is_own_oracle)
 
 

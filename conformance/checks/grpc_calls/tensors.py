@@ -11,18 +11,19 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
-from conformance.checks.support.over_grpc import (
-    choose_revealing_inputs,
-    expect_correct_outputs,
-    expect_return_over_grpc,
-    expect_same_answer_as_http,
-    is_call_right_in_name_order,
+from conformance.checks.support.controls import (
+    OTHER_FORM,
+    expect_contents,
+    expect_outputs,
+    is_right_in_name_order,
+    read_comparable_outputs,
     require_typed_inputs_accepted,
 )
+from conformance.checks.support.datatypes import KIB, PLAIN, get_identity_role
+from conformance.checks.support.inputs import choose_revealing_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.raw_contents import PROBE_VALUES, is_big_endian
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.corner_values import (
     BINARY_ONLY_CORNERS,
     BYTE_STRINGS,
@@ -35,7 +36,7 @@ from conformance.roles.corner_values import (
 from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_shape, make_sample_tensor
 from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON, Fit
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -182,7 +183,7 @@ def typed_tensors_come_back(
 ) -> None:
     """The server reads and writes typed contents in the field for their datatype, in row-major order."""
     if model.is_own_oracle:
-        _expect_fields_of_datatypes(expect_same_answer_as_http(target, model, choose_revealing_inputs(model), "json"))
+        _expect_fields_of_datatypes(_expect_same_answer_as_http(target, model, choose_revealing_inputs(model), "json"))
         return
     _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "json")
 
@@ -193,7 +194,7 @@ def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence
     A server that refuses such a batch in one form of contents only has no limit for batches, and is judged.
     """
     try:
-        reply = expect_return_over_grpc(target, model, tensors, send)
+        reply = expect_contents(target, model, tensors, send)
     except UnmetError as unmet:
         is_refused = unmet.reply is not None and unmet.reply.is_refusal
         if not tensors[0].elements and is_refused and _is_refused_in_other_form(target, model, tensors, send):
@@ -211,22 +212,52 @@ def _expect_tensors_returned(target: GrpcTarget, model: Model, tensors: Sequence
 
 
 def _is_refused_in_other_form(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> bool:
-    other: Form = "binary" if send == "json" else "json"
-    return target.infer(model.request(tensors, send=other)).is_refusal
+    return target.infer(model.request(tensors, send=OTHER_FORM[send])).is_refusal
+
+
+# The plain call to a deployed model has typed contents itself: what it should return is asked over HTTP.
+def _expect_same_answer_as_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+    """Expect a call with inputs in one form to get the same outputs as a request over HTTP; return the reply.
+
+    If HTTP gives no answer, compare with a call whose inputs have the other form of contents.
+
+    Raises:
+        UnmetError: the answers over gRPC and HTTP differ, or HTTP gives no answer and the call is refused.
+        BlockedError: HTTP gives no answer, and the two forms get different answers, of which either may be wrong.
+    """
+    reply = target.infer(model.request(tensors, send=send))
+    over_http = _request_over_http(target, model, tensors)
+    if over_http:
+        expect(reply).tensors(over_http, through_json=True)
+        return reply
+    expect(reply).answered()
+    other = target.infer(model.request(tensors, send=OTHER_FORM[send]))
+    with block_if(lambda: True, "the same inputs in the other form of contents get another answer"):
+        expect(reply).tensors(read_comparable_outputs(model, other), through_json=True)
+    return reply
+
+
+def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the outputs of a plain request over HTTP; an empty list if HTTP is not tested or the request fails."""
+    if HTTP not in target.over_http.settings.transports:
+        return []
+    return read_comparable_outputs(
+        model, target.over_http.infer(model.request(tensors, send=(), outputs=model.build_outputs_member()))
+    )
 
 
 def _expect_own_raw(target: GrpcTarget, model: Model, is_judged: Callable[[Tensor], bool]) -> None:
     """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_judged` is true.
 
     Raises:
-        Blocked: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
+        BlockedError: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
     """
     tensors = choose_revealing_inputs(model)
     try:
-        expect_same_answer_as_http(target, model, tensors, "binary")
+        _expect_same_answer_as_http(target, model, tensors, "binary")
     except UnmetError as unmet:
         wrong = unmet.tensor
-        if len(tensors) > 1 and is_call_right_in_name_order(target, model, tensors):
+        if len(tensors) > 1 and is_right_in_name_order(target, model, tensors):
             raise BlockedError("the answer is correct if the call lists the inputs sorted by name", unmet) from None
         if wrong is not None and not is_judged(wrong):
             raise BlockedError(f"output {wrong.name} of datatype {wrong.datatype} is wrong", unmet) from None
@@ -309,7 +340,7 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = (), send
     """The server reads and writes raw FP16 elements as IEEE 754 binary16.
 
     Raises:
-        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
@@ -338,7 +369,7 @@ def bf16_is_raw(target: GrpcTarget, model: Model, send: Form = "binary") -> None
     """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32.
 
     Raises:
-        NotApplicable: the server refuses typed inputs of a model whose outputs cannot be typed.
+        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
     if model.is_own_oracle:
         _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
@@ -370,4 +401,4 @@ def _expect_raw_outputs(
     for output in reply.answer.outputs:
         if output.datatype == datatype and not output.binary:
             raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=raw_requirement)
-    expect_correct_outputs(reply, model, tensors)
+    expect_outputs(reply, model, tensors)

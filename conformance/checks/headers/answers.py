@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.headers.requests import LETTERS, MULTIBYTE_TEXT
+from conformance.checks.support.controls import NO_BINARY_REQUEST, is_binary_refused
 from conformance.checks.support.deployed_models import (
-    NO_BINARY_REQUEST,
     find_output_sizes,
-    is_binary_refused,
     list_half_binary_outputs,
     require_json,
 )

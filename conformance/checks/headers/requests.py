@@ -9,7 +9,8 @@ from typing import Any
 
 from conformance.checks.headers.wrong_headers import VALUES
 from conformance.checks.support.changed_tensors import fill_floats_with_lookalike
-from conformance.checks.support.deployed_models import is_binary_misread, is_binary_refused, require_json
+from conformance.checks.support.controls import is_binary_misread, is_binary_refused
+from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import require_client_served
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import has_declined

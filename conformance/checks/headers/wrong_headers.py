@@ -89,7 +89,7 @@ def _write_octal(message: Message) -> str:
     """Return a header that exceeds the body unless it is parsed as octal.
 
     Raises:
-        NotApplicable: the number is within the body.
+        NotApplicableError: the number is within the body.
     """
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):

@@ -16,7 +16,7 @@ from conformance.checks.support.documents import (
     make_requester,
     require_answered_call,
 )
-from conformance.checks.support.empty_inputs import make_empty_inputs
+from conformance.checks.support.inputs import make_empty_inputs
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError

@@ -11,7 +11,7 @@ import numpy as np
 
 from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_distinguishing_inputs
+from conformance.checks.support.inputs import choose_revealing_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import has_declined
 from conformance.expect.unmet import UnmetError, block_if, is_met
@@ -45,7 +45,7 @@ class ElementRewriting:
 
     def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
         """Return a request in this spelling and its inputs; the answer shows whether the server misreads them."""
-        drawn = model.sample() if self.misread is None else draw_distinguishing_inputs(model, self._misread_tensors)
+        drawn = model.sample() if self.misread is None else choose_revealing_inputs(model, self._misread_tensors)
         tensors = [self.adapt(tensor) if tensor.datatype in self.datatypes else tensor for tensor in drawn]
         return self._write_elements(model, tensors), tensors
 
@@ -146,14 +146,14 @@ def _insert_other_element(own: Any, other: Any, values: tuple[Any, ...]) -> Coer
 
 def _write_numbers_as_strings(model: Model) -> Coercion:
     """Return a coercion with strings for numbers; the answer shows whether a server reads all as the same number."""
-    tensors = draw_distinguishing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
+    tensors = choose_revealing_inputs(model, lambda drawn: [_fill_with_minimum(drawn[0]), *drawn[1:]])
     return Coercion(tensors, list(map(str, tensors[0].to_json())), [tensors])
 
 
 def _write_booleans_as_numbers(model: Model) -> Coercion:
     """Return a coercion with 0 and 1 for booleans; the answer shows whether a server reads all as false."""
     input_index = next(index for index, spec in enumerate(model.sample()) if spec.datatype == "BOOL")
-    tensors = draw_distinguishing_inputs(
+    tensors = choose_revealing_inputs(
         model,
         lambda drawn: [_fill_with_minimum(tensor) if k == input_index else tensor for k, tensor in enumerate(drawn)],
     )

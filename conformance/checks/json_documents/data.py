@@ -16,9 +16,9 @@ from conformance.checks.json_documents.coerced_elements import (
     WITH_EXPONENTS,
     ElementRewriting,
 )
-from conformance.checks.support.binary_sides import is_carried_as_binary, make_distinct_tensor
+from conformance.checks.support.controls import expect_or_attribute_to_isolation, is_carried_as_binary
 from conformance.checks.support.datatypes import get_identity_role
-from conformance.checks.support.deployed_models import draw_distinguishing_inputs, expect_or_attribute_to_isolation
+from conformance.checks.support.inputs import choose_revealing_inputs, make_distinct_tensor
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, make_refusals, send_json
 from conformance.expect.expectation import expect
@@ -77,7 +77,7 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which the server read their elements."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
-    return draw_distinguishing_inputs(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
+    return choose_revealing_inputs(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
 
 
 def _read_by_columns(tensor: Tensor) -> Tensor:
@@ -248,7 +248,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     """The server returns each element of JSON data with the value that its text represents.
 
     Raises:
-        NotApplicable: the target refuses more digits than a double holds, which no document forbids.
+        NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
     """
     message, tensors = spelling.build_message(model)
     reply = target.infer(message)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
+from conformance.checks.support.controls import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,
@@ -111,7 +111,7 @@ def _find_own_version(target: Peer, model: Model, versions: Sequence[str]) -> st
     """Return the default version of a model, or an empty string if only its other versions are known.
 
     Raises:
-        NotApplicable: no version is known, or a plain request to the optional path of the default version fails.
+        NotApplicableError: no version is known, or a plain request to the optional path of the default version fails.
     """
     own = model.version or find_default_version(target, model, versions)
     if not own and not versions:
@@ -176,7 +176,7 @@ def listed_version_is_described(target: GrpcTarget, model: Model, subject: str) 
     """The server calls the default version ready and has metadata for it; other listed versions may not be loaded.
 
     Raises:
-        NotApplicable: the metadata list no versions, or the default version is unknown.
+        NotApplicableError: the metadata list no versions, or the default version is unknown.
     """
     version = model.version or find_default_version(target, model, list_versions(target, model))
     if not version:

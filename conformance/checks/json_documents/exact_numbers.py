@@ -103,7 +103,7 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
     """The server returns every bit of a JSON number that represents an element exactly.
 
     Raises:
-        NotApplicable: the target refuses such numbers, which no document forbids.
+        NotApplicableError: the target refuses such numbers, which no document forbids.
     """
     reply = target.send(_make_message(model, texts, send, want), fresh=True)
     if is_refused(target, model, reply):

@@ -114,7 +114,7 @@ def parameter_of_any_name_is_like_others(
     """The server gives a request with undefined parameters the same answer whatever their names are, or refuses it.
 
     Raises:
-        NotApplicable: the server does not ignore undefined parameters, or it refuses a name.
+        NotApplicableError: the server does not ignore undefined parameters, or it refuses a name.
     """
     request = build_request(model)
     plain = target.send(request.message(), fresh=True)
@@ -143,7 +143,7 @@ def parameter_in_front_of_others_is_like_one_behind(
     """The server finds a parameter of the binary tensor data extension behind an undefined parameter, too.
 
     Raises:
-        NotApplicable: the server does not ignore undefined parameters.
+        NotApplicableError: the server does not ignore undefined parameters.
     """
     added = {USUAL_NAME: VALUES[0]}
     request = build_request(model)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.json_documents.answers import expect_json
-from conformance.checks.support.binary_sides import is_side_right
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_floats_with_non_finite_numbers
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.deployed_models import expect_or_attribute_to_isolation
+from conformance.checks.support.controls import expect_or_attribute_to_isolation, is_side_right
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -418,7 +417,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
     """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
 
     Raises:
-        NotApplicable: no output of the model consists of NaN and infinities.
+        NotApplicableError: no output of the model consists of NaN and infinities.
     """
     tensors = fill_floats_with_non_finite_numbers(model.sample())
     as_binary = target.infer(model.request(tensors, want="binary"))

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from conformance.checks.support.controls import find_answer_form
 from conformance.checks.support.documents import (
     expect_answered_call,
     expect_document,
@@ -19,7 +20,6 @@ from conformance.checks.support.documents import (
     is_declared_shape,
     list_versions,
 )
-from conformance.checks.support.over_grpc import find_answer_form
 from conformance.checks.support.versions import find_default_version
 from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.placement_search import Signature, parse_signature
@@ -118,7 +118,7 @@ def _expect_accepted_inputs_described(reply: Reply, document: Mapping[str, Any],
     Over HTTP, these inputs are those of the metadata themselves.
 
     Raises:
-        NotApplicable: the metadata list no tensors.
+        NotApplicableError: the metadata list no tensors.
     """
     if not reply.is_over_grpc:
         return
@@ -236,8 +236,8 @@ def _read_signature(target: Peer, model: Model) -> Signature:
     """Return the inputs and outputs in the metadata of a model.
 
     Raises:
-        NotApplicable: the metadata list no tensors, so that they declare nothing.
-        Blocked: the metadata cannot be read; other checks report that.
+        NotApplicableError: the metadata list no tensors, so that they declare nothing.
+        BlockedError: the metadata cannot be read; other checks report that.
     """
     signature = parse_signature(target.describe(model))
     if signature is None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
     CHOICES,
-    MAX_DRAWS,
     OTHER_ORDERS,
     OUTPUTS,
     WRONG_AS_BINARY_DATA,
@@ -20,11 +17,9 @@ from conformance.checks.ordering.tensors_and_orders import (
     make_sample,
     make_tensors,
 )
-from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
-from conformance.checks.support.deployed_models import require_several_inputs
-from conformance.checks.support.empty_inputs import make_empty_inputs
-from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, block_if, is_met
+from conformance.checks.support.controls import expect_several_tensors, is_refused_as_json_too, is_right
+from conformance.checks.support.inputs import make_empty_inputs, require_several_inputs
+from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SEVERAL_OUTPUTS, Fit
@@ -44,7 +39,7 @@ from conformance.wire.tensor import Tensor
 )
 def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
     """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
-    tensors, names = _find_distinguishing_inputs(model), order(_list_output_names(model))
+    tensors, names = make_sample(model), order(_list_output_names(model))
     reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_several_tensors(reply, target, model, tensors, right, "written")
@@ -54,7 +49,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
-    tensors = _find_distinguishing_inputs(model)
+    tensors = make_sample(model)
     reply = target.infer(model.request(tensors, send=model.binary_inputs, binary_data_output=True))
     expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
@@ -113,38 +108,13 @@ def json_outputs_take_no_bytes(target: Target, model: Model, order: Order, choos
         model.request(tensors, send=model.binary_inputs, outputs=[RequestedOutput(n, n in binary) for n in names])
     )
     doubled = bool(reply.answer.find_by_kind("data-and-size"))  # the checks of sizes judge this
-    with block_if(
-        lambda: doubled or not _are_binary_outputs_right(target, model, tensors, names), WRONG_AS_BINARY_DATA
-    ):
+
+    def are_binary_outputs_wrong() -> bool:
+        """Say whether all outputs as binary data are wrong, in declared order or in this order."""
+        return not all(is_right(target, model, tensors, "json", "binary", order) for order in (None, names))
+
+    with block_if(lambda: doubled or are_binary_outputs_wrong(), WRONG_AS_BINARY_DATA):
         expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
-
-
-def _are_binary_outputs_right(target: Target, model: Model, tensors: Sequence[Tensor], order: Names) -> bool:
-    """Say whether all outputs as binary data are correct, both in this order and in declared order."""
-    right = model.expected(tensors)
-
-    def is_order_right(names: Names | None) -> bool:
-        """Say whether the outputs are correct as binary data if the request lists them in this order."""
-        reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
-        return is_met(lambda: expect(reply).tensors(right, through_json=True))
-
-    return is_order_right(None) and is_order_right(order)
-
-
-def _find_distinguishing_inputs(model: Model) -> list[Tensor]:
-    """Return sample inputs; for a deployed model, inputs for which not all outputs have the same bytes.
-
-    Raises:
-        NotApplicable: for each of a few drawn inputs, all outputs have the same bytes.
-    """
-    if not model.is_own_oracle:
-        return make_sample(model)
-    for salt in range(model.salt, model.salt + MAX_DRAWS):
-        tensors = list(replace(model, salt=salt).sample())
-        outputs = model.expected(tensors)
-        if len({bytes(output.to_bytes()) for output in outputs}) > 1:
-            return tensors
-    raise NotApplicableError(f"{model.name} has equal outputs for all drawn inputs")
 
 
 def _list_output_names(model: Model) -> Names:

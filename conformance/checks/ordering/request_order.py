@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import permutations
 
 from conformance.checks.ordering.tensors_and_orders import (
     CHOICES,
     INPUTS,
-    MAX_DRAWS,
     OTHER_ORDERS,
     WRONG_AS_BINARY_DATA,
     Names,
@@ -22,23 +20,23 @@ from conformance.checks.ordering.tensors_and_orders import (
     make_tensors,
     sort_tensors,
 )
-from conformance.checks.support.binary_sides import (
+from conformance.checks.support.controls import (
     are_equal_inputs_right,
+    expect_right,
     expect_several_tensors,
     is_refused_as_json_too,
-    is_side_right,
-)
-from conformance.checks.support.deployed_models import (
-    is_binary_misread,
-    is_input_read_alone,
+    is_right,
     is_right_in_name_order,
     mark_not_applicable_if,
+)
+from conformance.checks.support.inputs import (
+    choose_revealing_inputs,
+    make_empty_inputs,
     reassign_by_position,
     require_several_inputs,
 )
-from conformance.checks.support.empty_inputs import make_empty_inputs
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, block_if, is_met
+from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SEVERAL_INPUTS, Fit
@@ -105,44 +103,38 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
     Raises:
-        NotApplicable: for all drawn inputs, the answer does not show the order.
+        NotApplicableError: for all drawn inputs, the answer does not show the order.
     """
-    for salt in range(model.salt, model.salt + MAX_DRAWS):
-        declared = require_several_inputs(replace(model, salt=salt))
-        tensors = sort_tensors(declared, order(tuple(tensor.name for tensor in declared)))
-        is_declared = tensors == list(declared)
-        misread = reassign_by_position(declared, tensors[::-1] if is_declared else tensors)
-        if misread is None or model.can_distinguish(declared, misread):
-            return tensors
-    raise NotApplicableError(f"the answers of {model.name} do not show in which order the server reads the inputs")
+    names = order(tuple(tensor.name for tensor in require_several_inputs(model)))
+
+    def misread(declared: Sequence[Tensor]) -> Sequence[Tensor] | None:
+        """Return the inputs as read in declared order; in reverse, if they are sent in declared order."""
+        tensors = sort_tensors(declared, names)
+        return reassign_by_position(declared, tensors[::-1] if tensors == list(declared) else tensors)
+
+    return sort_tensors(choose_revealing_inputs(model, misread), names)
 
 
 def _is_every_order_misread(target: Target, model: Model) -> bool:
     """Say whether a deployed model misreads binary inputs both in the declared order and sorted by name.
 
-    Returns False if the model reads single binary inputs and two binary inputs together correctly.
+    Returns False for the model of a role, and if a deployed model reads single binary inputs and two binary inputs
+    together correctly: then the number of inputs is the cause, not their order.
     """
-    declared = model.sample()
-    if not is_binary_misread(target, model, declared) or is_right_in_name_order(target, model, declared):
+    if not model.is_own_oracle:
         return False
-    is_alone = all(is_input_read_alone(target, model, declared, tensor.name) for tensor in declared)
-    return bool(model.binary_inputs) or not is_alone or _are_two_inputs_misread(target, model, declared)
-
-
-def _are_two_inputs_misread(target: Target, model: Model, declared: Sequence[Tensor]) -> bool:
-    """Say whether the model misreads two binary inputs: then the number of inputs is the cause, not their order."""
-    request = model.request(declared, send=[tensor.name for tensor in declared[-2:]])
-    return not is_met(lambda: expect(target.infer(request)).tensors(model.expected(declared)))
+    declared = model.sample()
+    if is_right(target, model, declared) or is_right_in_name_order(target, model, declared):
+        return False
+    names = [tensor.name for tensor in declared]
+    return bool(model.binary_inputs) or not all(
+        is_right(target, model, declared, some) for some in (*[[name] for name in names], names[-2:])
+    )
 
 
 def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a deployed model misreads the inputs as JSON in this order, or JSON cannot represent all inputs."""
-    if not model.is_own_oracle:
-        return False
-    request = model.request(tensors, send=model.binary_inputs, outputs=model.build_outputs_member())
-    return bool(model.binary_inputs) or not is_met(
-        lambda: expect(target.infer(request)).tensors(model.expected(tensors))
-    )
+    return model.is_own_oracle and (bool(model.binary_inputs) or not is_right(target, model, tensors, "json"))
 
 
 @check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
@@ -173,9 +165,7 @@ def inputs_without_elements_change_no_order(
     if is_refused_as_json_too(target, multi, tensors, reply):
         return "the model refuses inputs without elements, in JSON as well"
     full = sort_tensors(make_tensors(multi), order)
-    with block_if(
-        lambda: not is_side_right(target, multi, full, "read"), "the answer is also wrong if all inputs have elements"
-    ):
+    with block_if(lambda: not is_right(target, multi, full), "the answer is also wrong if all inputs have elements"):
         if not reply.succeeded and not target.infer(multi.request(sort_tensors(tensors, INPUTS))).succeeded:
             expect(reply, "BIN-DATATYPES-I").answered()  # the server refuses such inputs in any order
         filled = [tensor for tensor in multi.expected(tensors) if tensor.elements]
@@ -187,26 +177,17 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
     """Expect a deployed model to read inputs in reverse order if the first declared input has no elements."""
     declared = require_several_inputs(model)
     tensors = make_empty_inputs(target, model, declared[0].name)[::-1]
-    full = model.request(declared[::-1], outputs=model.build_outputs_member())
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
         block_if(
-            lambda: not is_met(lambda: expect(target.infer(full)).tensors(model.expected(declared))),
-            "the answer is also wrong if all inputs have elements",
+            lambda: not is_right(target, model, declared[::-1]), "the answer is also wrong if all inputs have elements"
         ),
         block_if(
-            lambda: not _is_read_in_declared_order(target, model, tensors[::-1]),
+            lambda: not is_right(target, model, tensors[::-1]),
             "the answer to the inputs in declared order is also wrong",
         ),
     ):
-        expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(
-            model.find_outputs(tensors)
-        )
-
-
-def _is_read_in_declared_order(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    return is_met(lambda: expect(reply).tensors(model.find_outputs(tensors)))
+        expect_right(target, model, tensors)
 
 
 def _drop_elements(tensor: Tensor) -> Tensor:
@@ -229,12 +210,6 @@ def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose
     reply = target.infer(model.request(tensors, send=binary, outputs=model.build_outputs_member()))
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
-        block_if(lambda: not _is_right_as_binary(target, model, tensors), WRONG_AS_BINARY_DATA),
+        block_if(lambda: not is_right(target, model, tensors), WRONG_AS_BINARY_DATA),
     ):
         expect_several_tensors(reply, target, model, sent, model.expected(tensors), "read")
-
-
-def _is_right_as_binary(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
-    """Say whether the answer is correct if all inputs are binary data."""
-    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    return is_met(lambda: expect(reply).tensors(model.expected(tensors)))

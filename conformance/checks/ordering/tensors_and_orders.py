@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
+from conformance.checks.support.inputs import choose_inputs_of_distinct_outputs
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.wire.tensor import Tensor
@@ -22,7 +23,6 @@ Names = tuple[str, ...]
 Order = Callable[[Names], Names]
 
 WRONG_AS_BINARY_DATA = "the answer is also wrong if all these tensors are binary data"
-MAX_DRAWS = 4  # draws of inputs of a deployed model, until an answer shows their order
 # Orders of the tensors of a deployed model other than the declared one.
 OTHER_ORDERS: Mapping[str, Order] = {
     "in-reverse": lambda names: names[::-1],
@@ -81,9 +81,9 @@ def keep_two_elements(tensor: Tensor) -> Tensor:
 
 
 def make_sample(model: Model) -> list[Tensor]:
-    """Return sample inputs; the inputs of the role `multi` have different sizes in bytes."""
+    """Return inputs of different outputs; the inputs of the role `multi` have different sizes in bytes."""
     if model.is_own_oracle or model.role.name != "multi":
-        return list(model.sample())
+        return list(choose_inputs_of_distinct_outputs(model))
     salt = model.salt
     values = {
         "IN_INT64": [0x0001020304050607 + salt * (k + 1) for k in range(3)],

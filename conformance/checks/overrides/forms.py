@@ -6,16 +6,21 @@ from dataclasses import replace
 from itertools import cycle, product
 from typing import Any
 
-from conformance.checks.support.binary_sides import expect_several_tensors, is_refused_as_json_too
 from conformance.checks.support.class_expectations import (
     ALSO_WRONG_AS_BYTES,
     are_strings_written_right,
     expect_class_strings,
 )
 from conformance.checks.support.classes import ask, find_scored_output, read_texts, request_classes
-from conformance.checks.support.deployed_models import NO_BINARY_REQUEST, is_binary_refused, require_json_outputs
-from conformance.checks.support.empty_inputs import make_empty_inputs
+from conformance.checks.support.controls import (
+    NO_BINARY_REQUEST,
+    expect_several_tensors,
+    is_binary_refused,
+    is_refused_as_json_too,
+)
+from conformance.checks.support.deployed_models import require_json_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED
+from conformance.checks.support.inputs import make_empty_inputs
 from conformance.checks.support.ranked_inputs import ITEMS, SCORES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, attribute_to, block_if

@@ -7,7 +7,6 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from conformance.checks.support.binary_sides import is_right_alone
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     are_different,
@@ -15,12 +14,8 @@ from conformance.checks.support.changed_tensors import (
     fill_with_byte_order_neutral_values,
     halve_strings,
 )
-from conformance.checks.support.control_sides import (
-    Change,
-    find_model_with_alterable_inputs,
-    is_expectation_unmet,
-    require_distinguished_inputs,
-)
+from conformance.checks.support.controls import is_right_alone, is_wrong_if_accepted
+from conformance.checks.support.inputs import Change, find_model_with_alterable_inputs, require_distinguished_inputs
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -107,7 +102,7 @@ def find_serving_requirement(model: Model) -> str | None:
     """Return the requirement to answer raw requests to a model of one input; None if metadata do not decide it.
 
     Raises:
-        NotApplicable: no requirement applies.
+        NotApplicableError: no requirement applies.
     """
     (spec,), tensor = model.role.inputs, model.items()[0]
     if not tensor.elements:
@@ -146,7 +141,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     """Expect an answer to a raw request; return the answer and the input that the request contained.
 
     Raises:
-        NotApplicable: the server refuses the request, and metadata do not tell whether it may do so.
+        NotApplicableError: the server refuses the request, and metadata do not tell whether it may do so.
     """
     served = find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
@@ -167,7 +162,7 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
         change: changes an input that the model accepts.
 
     Raises:
-        Blocked: the answer to simple elements, or to the unchanged input, is wrong as well.
+        BlockedError: the answer to simple elements, or to the unchanged input, is wrong as well.
     """
     model = find_model_with_alterable_inputs(model, fill_with_byte_order_neutral_values)
     _, taken = _expect_served_distinguishably(target, model)
@@ -175,9 +170,9 @@ def expect_own_values(target: Target, model: Model, change: Change) -> None:
 
     def is_wrong_unchanged() -> bool:
         """Say whether simple elements, or the input before the change, get a wrong answer."""
-        if is_expectation_unmet(lambda: _expect_plain_elements(target, model, taken)):
+        if is_wrong_if_accepted(lambda: _expect_plain_elements(target, model, taken)):
             return True
-        return are_different([taken], [changed]) and is_expectation_unmet(
+        return are_different([taken], [changed]) and is_wrong_if_accepted(
             lambda: _expect_right_when_sent(target, model, taken)
         )
 
@@ -243,7 +238,7 @@ def require_exact_length(model: Model, tensor: Tensor) -> None:
     """Require a model for which one byte more or less makes a raw body invalid.
 
     Raises:
-        NotApplicable: a body of any length may be valid.
+        NotApplicableError: a body of any length may be valid.
     """
     spec = model.role.inputs[0]
     step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension

@@ -13,8 +13,8 @@ from conformance.checks.raw.raw_answers import (
     require_exact_length,
     send_own_raw,
 )
-from conformance.checks.support.binary_sides import is_right_alone
-from conformance.checks.support.deployed_models import require_several_inputs
+from conformance.checks.support.controls import is_right_alone
+from conformance.checks.support.inputs import require_several_inputs
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, make_refusals, send_raw
 from conformance.discovery.deployed_model import encode_raw_body
@@ -170,7 +170,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     """Expect the server to refuse a body without length prefixes, or to read one element if the shape is [-1].
 
     Raises:
-        NotApplicable: metadata do not show that the input has a shape other than [1].
+        NotApplicableError: metadata do not show that the input has a shape other than [1].
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):

@@ -26,8 +26,9 @@ from conformance.checks.support.changed_tensors import (
     fill_floats_with_lookalike,
     fill_strings,
 )
-from conformance.checks.support.control_sides import Change, is_expectation_unmet, make_large_inputs
+from conformance.checks.support.controls import is_wrong_if_accepted
 from conformance.checks.support.framing import FRAMING, expect_framed
+from conformance.checks.support.inputs import Change, make_large_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
@@ -128,7 +129,7 @@ def request_of_another_type_is_served(
         reply = target.send(first.exchange.message.with_header("Content-Type", content_type), fresh=True)
         expect(reply).answered()
         with block_if(
-            lambda: is_expectation_unmet(lambda: expect_correct_outputs(target, model, first, tensor)),
+            lambda: is_wrong_if_accepted(lambda: expect_correct_outputs(target, model, first, tensor)),
             "the answer to the raw request with its usual Content-Type is also wrong",
         ):
             expect_correct_outputs(target, model, reply, tensor)

@@ -132,7 +132,7 @@ def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: Rende
     """Idle and slow clients do not delay other clients.
 
     Raises:
-        NotApplicable: the server answers that it is busy.
+        NotApplicableError: the server answers that it is busy.
     """
     with expect_still_serving(target, model), target.hold_connections([render(target, model)] * count):
         for salt in range(4, 7):

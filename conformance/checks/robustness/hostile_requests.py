@@ -32,8 +32,8 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
     """Expect the server to answer a plain request before and after the requests in the `with` block.
 
     Raises:
-        Unmet: the server does not answer the plain request after the block, or cannot be reached any more.
-        Blocked: the server does not answer the plain request before the block.
+        UnmetError: the server does not answer the plain request after the block, or cannot be reached any more.
+        BlockedError: the server does not answer the plain request before the block.
         TargetLost: the server could not be reached before the block.
     """
     _expect_served_before(target, model)

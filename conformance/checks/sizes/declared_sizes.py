@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.support.binary_sides import are_equal_inputs_right, is_right_alone
-from conformance.checks.support.deployed_models import (
-    find_output_sizes,
-    is_input_read_alone,
+from conformance.checks.support.controls import (
+    are_equal_inputs_right,
+    expect_right,
+    is_right,
+    is_right_alone,
     is_right_in_name_order,
-    list_half_binary_outputs,
-    require_json_outputs,
-    require_several_inputs,
 )
-from conformance.checks.support.empty_inputs import make_empty_inputs
+from conformance.checks.support.deployed_models import find_output_sizes, list_half_binary_outputs, require_json_outputs
+from conformance.checks.support.inputs import make_empty_inputs, require_several_inputs
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import Expectation, expect
 from conformance.expect.unmet import block_if, is_met
@@ -82,17 +81,17 @@ def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tupl
 
 def _expect_all_inputs_read(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
     """Send all inputs as binary data, in the declared order, and expect the correct outputs."""
-    right = model.expected(tensors)
+    model.expected(tensors)  # raises if the answer would prove nothing
 
     def is_order_or_single_input_wrong() -> bool:
-        alone = all(is_input_read_alone(target, model, tensors, tensor.name) for tensor in tensors)
+        alone = all(is_right(target, model, tensors, [tensor.name]) for tensor in tensors)
         return not alone or is_right_in_name_order(target, model, tensors)
 
     with block_if(
         is_order_or_single_input_wrong,
         "the server also misreads one binary input alone, or reads the inputs correctly in another order",
     ):
-        expect(target.infer(model.request(tensors, outputs=model.build_outputs_member()))).tensors(right)
+        expect_right(target, model, tensors)
 
 
 def _expect_right_booleans(target: Target, multi: Model, sample: Mapping[str, Tensor], binary: Sequence[str]) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from conformance.checks.support.deployed_models import require_several_inputs, to_json
+from conformance.checks.support.deployed_models import to_json
+from conformance.checks.support.inputs import require_several_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import Fault, Start, make_refusals, sample_inputs, send_binary
 from conformance.expect.unmet import NotApplicableError
@@ -94,7 +95,7 @@ def _send_other_count(change: int) -> Start:
     `binary_data_size` matches the data; only the shape contradicts them.
 
     Raises:
-        NotApplicable: the input has no elements.
+        NotApplicableError: the input has no elements.
     """
 
     def build_request(model: Model) -> Message:
@@ -114,7 +115,7 @@ def _move_last_element(model: Model) -> Message:
     """Return a request whose sizes make the last element of the first input part of the second input.
 
     Raises:
-        NotApplicable: the first input has no elements.
+        NotApplicableError: the first input has no elements.
     """
     first, request = require_several_inputs(model)[0], send_several(model)
     if not first.elements:

@@ -16,7 +16,8 @@ from conformance.checks.sizes.wrong_size_requests import (
     send_several,
     write_first_input,
 )
-from conformance.checks.support.deployed_models import require_several_inputs, to_json
+from conformance.checks.support.deployed_models import to_json
+from conformance.checks.support.inputs import require_several_inputs
 from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, send_binary
 from conformance.discovery.control_oracle import as_tensor

@@ -18,7 +18,7 @@ from conformance.checks.state.request_forms import (
     require_raw_answered,
 )
 from conformance.checks.support.changed_tensors import fill_strings
-from conformance.checks.support.control_sides import make_large_inputs
+from conformance.checks.support.inputs import make_large_inputs
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.refusals import expect_declining_status, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError

@@ -14,7 +14,7 @@ from conformance.checks.state.request_forms import (
     make_salted_tensors,
     require_answer_alone,
 )
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
@@ -164,8 +164,8 @@ def _expect_bad_request_refused(reply: Reply) -> None:
     """Expect the server to refuse an invalid request.
 
     Raises:
-        Unmet: the request failed, but not with a refusal.
-        Blocked: the server answered the request; other checks judge this.
+        UnmetError: the request failed, but not with a refusal.
+        BlockedError: the server answered the request; other checks judge this.
     """
     if reply.succeeded:
         raise BlockedError("the server answered an invalid request")

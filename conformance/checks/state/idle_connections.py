@@ -12,7 +12,7 @@ from conformance.checks.state.request_forms import (
     make_salted_tensors,
     require_answer_alone,
 )
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.expectation import expect
 from conformance.roles.model import Model

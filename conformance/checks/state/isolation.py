@@ -19,8 +19,7 @@ from conformance.checks.state.request_forms import (
 )
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
-from conformance.checks.support.control_sides import make_large_inputs
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import make_large_inputs, require_distinct_answers
 from conformance.checks.support.refusals import DECLINED_STATUSES
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip
@@ -179,7 +178,7 @@ def _find_distinguishable_inputs(model: Model, length: int) -> tuple[list[Tensor
     """Return two sets of inputs from `_make_similar_inputs` that the model answers differently.
 
     Raises:
-        NotApplicable: the model gives the same answer to all such inputs.
+        NotApplicableError: the model gives the same answer to all such inputs.
     """
     first = _make_similar_inputs(model, length, 1)
     for last_element in OTHER_SALTS:
@@ -381,8 +380,8 @@ def _expect_right_when_alone(target: Peer, model: Model, name: str) -> None:
     """Send one request in this form, without concurrent requests, and require the correct answer.
 
     Raises:
-        NotApplicable: the server refuses the gzip request, or a deployed model may refuse the raw request.
-        Blocked: the answer is wrong.
+        NotApplicableError: the server refuses the gzip request, or a deployed model may refuse the raw request.
+        BlockedError: the answer is wrong.
     """
     request_form, tensors = REQUEST_FORMS[name], _make_numbered_inputs(model, CONCURRENT_COUNT)
     request = request_form.request(model, tensors, CONCURRENT_COUNT)
@@ -403,8 +402,8 @@ def _expect_own_answer(target: Peer, model: Model, request_form: RequestForm, te
     An ended connection also declines the request: see `is_turned_away`.
 
     Raises:
-        Unmet: the answer is wrong.
-        Blocked: the same request alone also gets a wrong answer.
+        UnmetError: the answer is wrong.
+        BlockedError: the same request alone also gets a wrong answer.
     """
     if reply.status in DECLINED_STATUSES or is_turned_away(target, reply):
         return

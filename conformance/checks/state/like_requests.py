@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw_answered
 from conformance.checks.support.classes import find_scored_output, list_output_names
-from conformance.checks.support.control_sides import make_large_inputs
 from conformance.checks.support.datatypes import KIB
-from conformance.checks.support.deployed_models import require_distinct_answers
+from conformance.checks.support.inputs import make_large_inputs, require_distinct_answers
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if
 from conformance.roles.model import Model, RequestBuilder
@@ -117,8 +116,8 @@ def _expect_requests_told_apart(target: Peer, pair: Sequence[JudgedRequest]) -> 
     """Send two requests and expect the correct answer to the second.
 
     Raises:
-        Unmet: the second answer repeats the first (OIP-ISOLATION).
-        Blocked: the first answer is wrong, or the second is wrong without repeating the first.
+        UnmetError: the second answer repeats the first (OIP-ISOLATION).
+        BlockedError: the first answer is wrong, or the second is wrong without repeating the first.
     """
     (first, judge_first), (second, judge_second) = pair
     before = target.infer(first)

@@ -81,8 +81,8 @@ def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor]
     If the second answer is correct, any fault in the first answer breaks `requirement`.
 
     Raises:
-        Unmet: the answer is wrong.
-        Blocked: the second answer has the same fault.
+        UnmetError: the answer is wrong.
+        BlockedError: the second answer has the same fault.
     """
     tensors = list(tensors)
     try:
@@ -103,7 +103,7 @@ def require_answer_alone(target: Peer, reply: Reply) -> None:
     """Require that the server answers a failed request if it is sent alone, on a new connection.
 
     Raises:
-        Blocked: the server does not answer the request.
+        BlockedError: the server does not answer the request.
     """
     alone = target.send(reply.exchange.message, fresh=True)
     if not alone.succeeded:
@@ -143,8 +143,8 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     Return the request and the expected outputs.
 
     Raises:
-        NotApplicable: a deployed model refuses raw requests.
-        Blocked: the answer is wrong.
+        NotApplicableError: a deployed model refuses raw requests.
+        BlockedError: the answer is wrong.
     """
     message, tensors = make_form_request(model, form, length, 1)
     expected = model.expected(tensors)
@@ -159,7 +159,7 @@ def require_raw_answered(target: Peer, model: Model, message: Message) -> None:
     """Require that a deployed model does not refuse raw requests; `message` is such a request.
 
     Raises:
-        NotApplicable: the server refuses the request; the metadata do not tell whether a refusal is allowed.
+        NotApplicableError: the server refuses the request; the metadata do not tell whether a refusal is allowed.
     """
     if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
         raise NotApplicableError(f"the server may refuse raw requests to {model.name}")
@@ -169,7 +169,7 @@ def require_http_1_1(target: Target, reply: Reply) -> None:
     """Require a target that answers in HTTP/1.1; if needed, send the request of `reply` again to find out.
 
     Raises:
-        NotApplicable: the target answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).
+        NotApplicableError: the target answers in HTTP/1.0, which has no chunks and no interim responses (RFC 9112, 6.1).
     """
     if reply.is_http_1_0 or target.send(reply.exchange.message, fresh=True).is_http_1_0:
         raise NotApplicableError("the target answers in HTTP/1.0")

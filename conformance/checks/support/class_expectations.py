@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from conformance.checks.support.binary_sides import is_right_alone, is_side_right
 from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
+from conformance.checks.support.controls import is_right_alone, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
@@ -138,7 +138,7 @@ def expect_same_label_everywhere(target: Peer, model: Model, send: Form) -> None
     """Expect each index to have the same label in every answer and at every rank.
 
     Raises:
-        NotApplicable: no index that occurs at two ranks has a label.
+        NotApplicableError: no index that occurs at two ranks has a label.
     """
     for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]:
         if any(_collect_labels(target, model, name, send, min_ranks=2).values()):
@@ -150,7 +150,7 @@ def expect_no_colon_without_label(target: Peer, model: Model, send: Form) -> Non
     """Expect a class without a label to end with its index, not with a colon.
 
     Raises:
-        NotApplicable: every class has a label.
+        NotApplicableError: every class has a label.
     """
     found = [_collect_labels(target, model, name, send) for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]]
     unlabelled = [labels for labels in found if not all(labels.values())]
@@ -165,8 +165,8 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, min_ra
     """Return index -> label, or None for no label, for the indices that occur at `min_ranks` or more ranks.
 
     Raises:
-        Unmet: an index has two labels, or a label at one rank and none at another (CLS-LABEL).
-        Blocked: indices and scores do not match, so a label cannot be assigned to an index.
+        UnmetError: an index has two labels, or a label at one rank and none at another (CLS-LABEL).
+        BlockedError: indices and scores do not match, so a label cannot be assigned to an index.
     """
     labels: dict[int, str | None] = {}
     ranks: dict[int, set[int]] = {}

@@ -58,7 +58,7 @@ def request_classes(target: Peer, request: InferRequest) -> Reply:
     """Send a request for classes; if it is refused, send it again without `classification` to find the cause.
 
     Raises:
-        Blocked: the request without `classification` is refused as well.
+        BlockedError: the request without `classification` is refused as well.
     """
     reply = target.infer(request)
     outputs = request.outputs or ()
@@ -79,7 +79,7 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as strings, whatever its datatype and shape.
 
     Raises:
-        Unmet: the request was not answered, or the output contains no strings (CLS-PARAMETER).
+        UnmetError: the request was not answered, or the output contains no strings (CLS-PARAMETER).
     """
     output = expect(reply, PARAMETER_REQUIREMENT).output(name)
     document = reply.answer.document or {}
@@ -101,7 +101,7 @@ def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, parsed leniently.
 
     Raises:
-        Unmet: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
+        UnmetError: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -217,7 +217,7 @@ class ClassifiedAnswer:
         if possible. For a deployed model, the count is limited so that it is valid with and without batching.
 
         Raises:
-            NotApplicable: there are no elements to classify, or the server refuses and may do so, because each element
+            NotApplicableError: there are no elements to classify, or the server refuses and may do so, because each element
                 may be the only class of a batch item, or because no document says how an infinite score is written.
         """
         name = name or find_scored_output(model)
@@ -245,7 +245,7 @@ class ClassifiedAnswer:
         """The classes, in the order of the answer.
 
         Raises:
-            Unmet: see `read_classes`.
+            UnmetError: see `read_classes`.
         """
         return read_classes(self.reply, self.name)
 
@@ -287,7 +287,7 @@ class ClassifiedAnswer:
         """Require scores that are not in descending order, so that their ranking differs from their index order.
 
         Raises:
-            NotApplicable: the scores are already in descending order.
+            NotApplicableError: the scores are already in descending order.
         """
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(

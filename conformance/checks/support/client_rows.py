@@ -113,8 +113,8 @@ def expect_scripted_answer_read(
         unread: the requirement to report if the client raises an error; None for the requirement of the row.
 
     Raises:
-        Blocked: the client does not read the outputs of a plain answer.
-        Unmet: the client reads the plain answer, but not the scripted answer.
+        BlockedError: the client does not read the outputs of a plain answer.
+        UnmetError: the client reads the plain answer, but not the scripted answer.
     """
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -132,8 +132,8 @@ def block_if_unread(
     A failure of a requirement other than `unread` is not about reading outputs, and never blocks the row.
 
     Raises:
-        Blocked: the client does not read the plain answer.
-        Unmet: an expectation in the `with` block is unmet, and the client reads the plain answer.
+        BlockedError: the client does not read the plain answer.
+        UnmetError: an expectation in the `with` block is unmet, and the client reads the plain answer.
     """
     try:
         yield
@@ -161,8 +161,8 @@ def expect_request_sent(
         not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
 
     Raises:
-        Blocked: the client sends no plain request in the forms of this inference.
-        Unmet: the request breaks a requirement, or does not arrive although a plain request does.
+        BlockedError: the client sends no plain request in the forms of this inference.
+        UnmetError: the request breaks a requirement, or does not arrive although a plain request does.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):
@@ -176,8 +176,8 @@ def block_if_unsent(client: Client, observation: Observation) -> Iterator[None]:
     Rows of CLIENT-SENDS-VALUES judge plain requests.
 
     Raises:
-        Blocked: the client sends no plain request.
-        Unmet: an expectation in the `with` block is unmet, and the row is not blocked.
+        BlockedError: the client sends no plain request.
+        UnmetError: an expectation in the `with` block is unmet, and the row is not blocked.
     """
     try:
         yield

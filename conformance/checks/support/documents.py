@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conformance.checks.support.over_grpc import expect_answered_or_block
+from conformance.checks.support.controls import expect_answered_or_block
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model, RequestBuilder
@@ -207,7 +207,7 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
     """Expect an answer to have no schema fault that breaks this requirement.
 
     Raises:
-        Blocked: a call is not answered; the checks of each form of contents judge that.
+        BlockedError: a call is not answered; the checks of each form of contents judge that.
     """
     require_answered_call(reply)
     expect(reply, "OIP-ANSWER").answered()
@@ -300,7 +300,7 @@ def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T]) -
     A model may be loaded just now, so a failed attempt is repeated after pauses, each time behind an inference request.
 
     Raises:
-        Blocked: the model answers no plain request.
+        BlockedError: the model answers no plain request.
     """
     message = target.message(target.build_good_requests(model)[0])
     for pause_s in (*BUSY_PAUSES_S, None):

@@ -24,7 +24,7 @@ def explore(values: SearchStrategy[T], expectation: Callable[[T], object], *, sh
     Pass `shrinks=False` if the expectation itself shrinks a failing value.
 
     Raises:
-        Unmet: the expectation fails for a value. If the failure is not reproducible, this is the first failure.
+        UnmetError: the expectation fails for a value. If the failure is not reproducible, this is the first failure.
         TargetLost: the server cannot be reached any more.
     """
     from hypothesis import Phase, given, settings

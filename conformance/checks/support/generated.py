@@ -31,8 +31,8 @@ def expect_generated(model: Model, sending: Sending, expectation: Expectation) -
     """Expect every generated tensor of a model to meet an expectation.
 
     Raises:
-        Unmet: a tensor fails. The error belongs to the smallest tensor found that breaks the same requirement.
-        Blocked: a tensor of plain elements fails as well, or the failure is not reproducible.
+        UnmetError: a tensor fails. The error belongs to the smallest tensor found that breaks the same requirement.
+        BlockedError: a tensor of plain elements fails as well, or the failure is not reproducible.
     """
     for tensor in load_tensors(model.role, sending):
         try:

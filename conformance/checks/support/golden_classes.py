@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from conformance.checks.support import classes
-from conformance.checks.support.binary_sides import expect_values, is_side_right
+from conformance.checks.support.controls import expect_outputs, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
@@ -116,7 +116,7 @@ class _CaseRequest:
         names = [spec.name for spec in model.role.outputs]
         binary = want if want == "binary" else None
         reply = self.target.infer(model.request(tensors, send=self.send, want=binary, outputs=names))
-        expect_values(reply, model, tensors)
+        expect_outputs(reply, model, tensors)
         expect(reply).forms(dict.fromkeys(names, want))
 
     def expect_classes(self, *outputs: Expected, model: Model | None = None, tensors: Sequence[Tensor] = ()) -> None:
@@ -139,7 +139,7 @@ def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError)
     """Attribute a failure to the requirement on the feature that simpler requests lack.
 
     Raises:
-        Blocked: the answer to a simpler request is wrong as well.
+        BlockedError: the answer to a simpler request is wrong as well.
     """
     classified = [output for output in case.outputs if output.classes is not None]
     names = {output.name for output in classified}

@@ -83,7 +83,7 @@ class WrongRequest:
         """Return the wrong request to a model.
 
         Raises:
-            NotApplicable: the request to a deployed model lacks a member that an edit changes.
+            NotApplicableError: the request to a deployed model lacks a member that an edit changes.
         """
         valid = self.start(model)
         try:

@@ -40,7 +40,7 @@ class CallSender:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong.
+            UnmetError: an answer is wrong.
         """
         self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
 

@@ -44,7 +44,7 @@ class DeployedSteps:
         """Prepare the steps.
 
         Raises:
-            NotApplicable: the kind is about classes, and the model has no output that can be ranked.
+            NotApplicableError: the kind is about classes, and the model has no output that can be ranked.
         """
         self.kind = kind
         self.model = _put_rankable_output_first(model) if "class" in kind else model
@@ -127,7 +127,7 @@ def _put_rankable_output_first(model: DeployedModel) -> DeployedModel:
     """Return the model with its outputs reordered, so that the elements of the first output can be ranked.
 
     Raises:
-        NotApplicable: the model has no rankable output whose values can be compared.
+        NotApplicableError: the model has no rankable output whose values can be compared.
     """
     comparable = model.list_comparable_outputs()
     outputs = model.role.outputs

@@ -44,7 +44,7 @@ def expect_right_answers(
     server may turn away some of several requests (429 or 503, or the gRPC codes that mean the same).
 
     Raises:
-        Unmet: an answer is wrong; the first of them.
+        UnmetError: an answer is wrong; the first of them.
     """
     is_alone = len(requests) == 1
     pairs = [pair for pair in zip(replies, requests, strict=True) if is_alone or not is_busy(pair[0])]
@@ -69,7 +69,7 @@ class BusyWaits:
         """Send a step with `send_once`, and again while it fails because the server is busy.
 
         Raises:
-            Unmet: an answer is wrong, or the server stays busy.
+            UnmetError: an answer is wrong, or the server stays busy.
         """
         pauses = (*BUSY_PAUSES_S, None) if len(self.in_vain) < MAX_WAITS_IN_VAIN else (None,)
         for pause_s in pauses:
@@ -94,7 +94,7 @@ def expect_right_answer(reply: Reply, step_request: StepRequest, answers: Earlie
         answers: the earlier answers; a correct answer is added.
 
     Raises:
-        Unmet: the answer is wrong; see `expect_correct_answer`.
+        UnmetError: the answer is wrong; see `expect_correct_answer`.
     """
     try:
         expect_correct_answer(reply, step_request)
@@ -136,7 +136,7 @@ def expect_correct_answer(reply: Reply, step_request: StepRequest) -> None:
     """Expect the correct answer to a request, without advice: advice that is not followed would hide later faults.
 
     Raises:
-        Unmet: the answer is wrong. Its `requirement` is set if the answer alone shows which requirement is broken.
+        UnmetError: the answer is wrong. Its `requirement` is set if the answer alone shows which requirement is broken.
     """
     expect(reply).answered()
     if not reply.is_over_grpc:

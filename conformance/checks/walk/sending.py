@@ -47,7 +47,7 @@ class Sender:
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets no answer. The answer to the earlier request is not
+            UnmetError: an answer is wrong, or the earlier request gets no answer. The answer to the earlier request is not
                 judged otherwise.
         """
         self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))

@@ -30,7 +30,7 @@ class Walker(Protocol):
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
 
         Raises:
-            Unmet: an answer is wrong, or the earlier request gets no answer.
+            UnmetError: an answer is wrong, or the earlier request gets no answer.
         """
 
     def send_plain_request(self) -> int:

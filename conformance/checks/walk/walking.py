@@ -78,9 +78,9 @@ class Walk:
             plain: simpler steps; if one of these fails as well, a failure blocks the row.
 
         Raises:
-            Unmet: the answer to a step is wrong.
-            Blocked: the answer to one of the `plain` steps is wrong as well.
-            NotApplicable: the model accepts the inputs of no step.
+            UnmetError: the answer to a step is wrong.
+            BlockedError: the answer to one of the `plain` steps is wrong as well.
+            NotApplicableError: the model accepts the inputs of no step.
         """
         skipped = declined = 0
         sent: list[SaltedStep] = []
