@@ -11,15 +11,15 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 
-def expect_refusal(target: Peer, model: Model, message: Message, fault: str = "") -> Reply:
+def expect_refusal(target: AnyTarget, model: Model, message: Message, fault: str = "") -> Reply:
     """Expect that a message is refused for its fault, and that the server then answers a valid request.
 
     The two messages use separate connections. The areas `errors` and `grpc` send the same messages and
@@ -32,7 +32,7 @@ def expect_refusal(target: Peer, model: Model, message: Message, fault: str = ""
 
 
 def expect_refusal_or_right(
-    target: Peer, model: Model, message: Message, tensors: Sequence[Tensor], fault: str, *, must: str, should: str
+    target: AnyTarget, model: Model, message: Message, tensors: Sequence[Tensor], fault: str, *, must: str, should: str
 ) -> None:
     """Expect that a message is refused for its fault, or else that the answer to its tensors is correct.
 
@@ -52,7 +52,7 @@ def expect_refusal_or_right(
     expect_alive(target, model)
 
 
-def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> None:
+def expect_alive(target: AnyTarget, model: Model, requirement: str = "OIP-ALIVE") -> None:
     """Expect that the model still answers a valid request, on a new connection.
 
     Args:
@@ -77,39 +77,32 @@ def expect_alive(target: Peer, model: Model, requirement: str = "OIP-ALIVE") -> 
     raise unmet
 
 
-def is_refused(target: Peer, model: Model, reply: Reply) -> bool:
+# Statuses of server errors that refuse a request: not implemented, unavailable, HTTP version not supported.
+_REFUSING_SERVER_ERRORS = (501, 503, 505)
+
+
+def is_refused(target: AnyTarget, model: Model, reply: Reply, *, advises_status: bool = False) -> bool:
     """Return whether a request that a server may refuse was refused; after a refusal the server must keep answering.
 
+    With `advises_status`, the status of a refusal should not be 500.
+
     Raises:
-        UnmetError: the server does not keep answering, or the call ended with neither an answer nor a status.
+        UnmetError: the server does not keep answering, or the call ended with neither an answer nor a status; or the
+            server failed instead of refusing.
     """
     if attribution.attribute_missing_status(reply):
         expect(reply).refused()
     if reply.is_refusal:
         expect_alive(target, model)
+        if advises_status:
+            expect_refusal_status(reply)
     return reply.is_refusal
 
 
-# Statuses of server errors that decline a request: not implemented, unavailable, HTTP version not supported.
-_DECLINING_SERVER_ERRORS = (501, 503, 505)
-
-
-def has_declined(target: Peer, model: Model, reply: Reply) -> bool:
-    """Return whether a server declined a request that it may refuse, like `is_refused`, but advise against 500.
-
-    Raises:
-        UnmetError: as for `is_refused`; or the server failed instead of declining.
-    """
-    if not is_refused(target, model, reply):
-        return False
-    expect_declining_status(reply)
-    return True
-
-
-def expect_declining_status(reply: Reply) -> None:
+def expect_refusal_status(reply: Reply) -> None:
     """Expect a refusal to have another status than 500, which is "an unexpected condition" (RFC 9110, 15.6.1)."""
     status = reply.status or 0
-    if not reply.is_over_grpc and status >= 500 and status not in _DECLINING_SERVER_ERRORS:
+    if not reply.is_over_grpc and status >= 500 and status not in _REFUSING_SERVER_ERRORS:
         raise expect(reply, "OIP-ERROR-STATUS").unmet("an answer or a 4xx status", escape_text(reply.outcome()))
 
 
@@ -160,7 +153,7 @@ def _find_missing_error(reply: Reply) -> UnmetError | None:
     return None
 
 
-def has_error_object(target: Peer) -> bool:
+def has_error_object(target: AnyTarget) -> bool:
     """Return whether the server refuses a simple wrong request with an error object."""
     wrong = Message("/v2/models/there-is-no-such-model/infer", (("Content-Type", "application/json"),), b"{")
     reply = target.send(wrong, fresh=True)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from conformance.expect.refusals import expect_declining_status, is_error_object
+from conformance.expect.refusals import expect_refusal_status, is_error_object
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import (
     MAX_JSON_ELEMENTS,
@@ -102,7 +102,7 @@ class ServerLimits:
             unmet.requirement = _SPELLING if self._is_spelling_refused else unmet.requirement
             return None
         try:
-            expect_declining_status(reply)
+            expect_refusal_status(reply)
         except UnmetError as advised:
             return advised
         return conclude_not_applicable(ReasonKind.TOO_LARGE, limit)

@@ -25,10 +25,10 @@ from conformance.spec.check import Case, format_key
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.result import CheckResult
 from conformance.transport import broken_request, client_names
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
@@ -140,7 +140,7 @@ class Session:
         roles = (self.target.model(role) for role in self.survey.roles)
         deployed = map(deployed_model.from_dict, self.survey.models.values())
         usable = [*filter(None, roles), *(model for model in deployed if not model.trouble)][:1]
-        peers: Mapping[str, Peer] = {HTTP: self.target, GRPC: GrpcTarget(self.target)}
+        peers: Mapping[str, AnyTarget] = {HTTP: self.target, GRPC: GrpcTarget(self.target)}
         refused: dict[str, str] = {}
         for transport in sorted(self.target.settings.transports) if self._seed is not None else ():
             for model in usable:

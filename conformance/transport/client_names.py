@@ -76,11 +76,11 @@ def find_refused_names(send: Callable[[Message], Reply], message: Message) -> di
     HTTP lets a gateway refuse clients by name. A server that refuses all of them serves the suite alone: return none.
     """
     replies = {name: send(client.add_user_agent(message)) for name, client in COMMON_NAMES.items()}
-    refused = {name: reply.status_line for name, reply in replies.items() if is_refused(reply)}
+    refused = {name: reply.status_line for name, reply in replies.items() if is_client_refused(reply)}
     return refused if len(refused) < len(COMMON_NAMES) else {}
 
 
-def is_refused(reply: Reply) -> bool:
+def is_client_refused(reply: Reply) -> bool:
     """Return whether a server refused a request, for good and with a 4xx status."""
     return reply.is_refusal and (reply.status or 0) < 500 and not is_busy(reply)
 

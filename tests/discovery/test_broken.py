@@ -21,7 +21,7 @@ from reference_server.faults import fault, switch_on
 from tests.support.servers import JsonOnly, serve
 from tests.support.sightings import run_server
 
-SURVEY = "errors.nothing-breaks-in-the-survey"
+SURVEY = "errors.nothing-breaks-in-discovery"
 Handler = type[JsonOnly]
 Trouble = Callable[[JsonOnly], None]
 

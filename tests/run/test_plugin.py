@@ -145,7 +145,7 @@ def test_a_target_that_dies_halfway_fails_once(tmp_path: Path, reference: str) -
     assert re.search(rf"1 failed, .*{outcomes['error']} not judged", run.stdout)
 
 
-SURVEY = "errors.nothing-breaks-in-the-survey"
+SURVEY = "errors.nothing-breaks-in-discovery"
 
 
 def ending(kind: str) -> AbstractContextManager[str]:

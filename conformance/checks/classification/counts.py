@@ -28,8 +28,8 @@ from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, i
 from conformance.roles.model import Model
 from conformance.spec.check import Row, claim, rows, rows_for_role
 from conformance.spec.fit import SCORED
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
 
@@ -46,7 +46,7 @@ from conformance.wire.tensor import Tensor
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     OWN,
 )
-def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def parameter_is_taken(target: AnyTarget, model: Model, values: Any = None, send: Form = "json") -> None:
     """The server returns classes for a requested output that has the parameter `classification`."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
@@ -67,7 +67,7 @@ def parameter_is_taken(target: Peer, model: Model, values: Any = None, send: For
     Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
 )
 def parameter_is_taken_in_any_place(
-    target: Peer, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
+    target: AnyTarget, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
 ) -> None:
     """The server classifies the output with the parameter `classification`, anywhere in the list of outputs."""
     count, name = (2, name) if name else (1, find_scored_output(model))
@@ -85,7 +85,7 @@ _WRONG_UNCLASSIFIED = "the same outputs, in the same order, are also wrong witho
 
 
 def _is_unclassified_wrong(
-    target: Peer, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], listed: Sequence[str], send: Form
 ) -> bool:
     """Say whether a request for these outputs, in this order and without classification, gets wrong values."""
     reply = ask(target, model, tensors, *map(model.build_plain_output, listed), send=send)
@@ -102,7 +102,9 @@ _COUNT_BY_OUTPUT = {"SCORES": 1, "RANKS": 3}
     Row("other-order", (("RANKS", "SCORES"),), role="scores_two_outputs"),
     Row("own", (None,), fit=SEVERAL_SCORED),
 )
-def each_output_has_its_count(target: Peer, model: Model, order: Sequence[str] | None, send: Form = "json") -> None:
+def each_output_has_its_count(
+    target: AnyTarget, model: Model, order: Sequence[str] | None, send: Form = "json"
+) -> None:
     """The server gives each of two classified outputs its own number of classes."""
     tensors = model.sample()
     counts = _COUNT_BY_OUTPUT if order else _choose_deployed_counts(model, tensors)
@@ -159,7 +161,7 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
     Row("own-37-of-100", (None, 37, 100), fit=SCORED),
 )
 def as_many_as_asked(
-    target: Peer, model: Model, values: Any, count: int | None, class_count: int = 0, send: Form = "json"
+    target: AnyTarget, model: Model, values: Any, count: int | None, class_count: int = 0, send: Form = "json"
 ) -> None:
     """The server returns the requested number of classes, at most one for each score."""
     tensors = find_unbatched_inputs(model, class_count) if class_count else None

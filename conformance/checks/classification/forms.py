@@ -34,9 +34,9 @@ from conformance.roles.model import Model
 from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.fit import SCORED
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, Form, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -58,7 +58,7 @@ _FORM = Only(HTTP, "calls cannot ask for the form of an output")
     Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY, only=_FORM),
 )
 def other_outputs_stay(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     plain: str | None,
     order: Sequence[str] | bool,
@@ -78,7 +78,7 @@ def other_outputs_stay(
         _expect_unclassified_output(target, model, model.sample(), reply, RequestedOutput(str(plain), binary))
 
 
-def _expect_other_outputs_unchanged(target: Peer, model: Model, *, is_first: bool, binary: Any) -> None:
+def _expect_other_outputs_unchanged(target: AnyTarget, model: Model, *, is_first: bool, binary: Any) -> None:
     """Expect unchanged values in the unclassified outputs of a deployed model.
 
     If `binary` is True, the request asks for the first of these outputs as binary data.
@@ -102,7 +102,9 @@ def _expect_other_outputs_unchanged(target: Peer, model: Model, *, is_first: boo
 _WRONG_ORDER = "the same outputs are also wrong without classification"
 
 
-def _is_order_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], names: Sequence[str], send: Form) -> bool:
+def _is_order_wrong(
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], names: Sequence[str], send: Form
+) -> bool:
     """Say whether these outputs are also wrong over gRPC without classification, such as in the order of raw entries.
 
     Over HTTP, at most one of them is binary data, so that no order can be wrong.
@@ -124,7 +126,7 @@ def _is_order_wrong(target: Peer, model: Model, tensors: Sequence[Tensor], names
     Row("own", (True,), fit=SCORED),
     Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
-def next_request_is_plain(target: Peer, model: Model, listed: bool, send: Form = "json") -> None:
+def next_request_is_plain(target: AnyTarget, model: Model, listed: bool, send: Form = "json") -> None:
     """The server returns the unclassified output again after a request with classification."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name)
@@ -138,7 +140,7 @@ def next_request_is_plain(target: Peer, model: Model, listed: bool, send: Form =
 
 
 def _expect_unclassified_output(
-    target: Peer, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], reply: Reply, plain: RequestedOutput
 ) -> None:
     """Expect an unclassified output to be correct, or the same as in the answer to a request without classification."""
     expect(reply).answered()

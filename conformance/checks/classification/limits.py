@@ -26,7 +26,7 @@ from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_refusal, has_declined, is_refused
+from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import BINARY_ONLY
@@ -34,9 +34,9 @@ from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
 from conformance.spec.text import format_shape
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.edits import Drop, Set, update
 from conformance.wire.grpc_request import make_infer_message
@@ -58,7 +58,7 @@ from conformance.wire.tensor import Tensor
     OWN,
     Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED),
 )
-def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: int | None = None) -> None:
+def no_class_is_made_up(target: AnyTarget, model: Model, values: Any = None, count: int | None = None) -> None:
     """The server refuses a count above the number of classes, or returns each class once."""
     name = find_scored_output(model)
     tensors, right = choose_inputs(model, name, values)
@@ -68,7 +68,7 @@ def no_class_is_made_up(target: Peer, model: Model, values: Any = None, count: i
 
 
 @claim("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
-def number_0(target: Peer, model: Model) -> str:
+def number_0(target: AnyTarget, model: Model) -> str:
     """The suite records what the server does when asked for 0 classes."""
     reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
     if is_refused(target, model, reply):
@@ -134,7 +134,7 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = make_call_refusals(
 @rows(*make_refusal_rows(REFUSALS))
 @check("grpc.wrong-parameter-is-refused", answers="CLS-COUNT-WRONG/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC))
-def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+def what_is_no_number_is_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses a count that is negative, a fraction, a string or a boolean."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
@@ -149,7 +149,7 @@ def what_is_no_number_is_refused(target: Peer, model: Model, refusal: Refusal) -
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
     Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY),
 )
-def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None) -> None:
+def short_floats_right_or_refused(target: AnyTarget, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses to classify them."""
     if values is None:
         _expect_deployed_right_or_refused(target, model, BINARY_ONLY)
@@ -162,7 +162,7 @@ def short_floats_right_or_refused(target: Peer, model: Model, values: Any = None
     Row("", ((False, True, False, True),), role="identity_bool"),
     Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"}))),
 )
-def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
+def bool_right_or_refused(target: AnyTarget, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""
     if values is None:
         _expect_deployed_right_or_refused(target, model, {"BOOL"})
@@ -170,7 +170,7 @@ def bool_right_or_refused(target: Peer, model: Model, values: Any) -> None:
         _expect_right_or_refused(target, model, values, "json")
 
 
-def _expect_deployed_right_or_refused(target: Peer, model: Model, datatypes: Collection[str]) -> None:
+def _expect_deployed_right_or_refused(target: AnyTarget, model: Model, datatypes: Collection[str]) -> None:
     """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
     Raises:
@@ -202,7 +202,7 @@ def _are_classes_right(listed: Sequence[ClassText], scores: Scores) -> bool:
     return class_texts.is_in_order(listed, scores) and class_texts.has_right_values(listed, scores)
 
 
-def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
+def _has_same_classes_in_fp32(target: AnyTarget, listed: Sequence[ClassText], values: Sequence[Any]) -> bool:
     """Say whether the same scores sent as FP32 get the same classes, so that the datatype is not the cause."""
     model = target.model("identity_fp32")
     if model is None:
@@ -211,7 +211,7 @@ def _has_same_classes_in_fp32(target: Peer, listed: Sequence[ClassText], values:
     return read_classes(ask(target, model, [model.tensor(values)], wanted), wanted.name) == listed
 
 
-def _block_if_misread(target: Peer, tensor: Tensor) -> None:
+def _block_if_misread(target: AnyTarget, tensor: Tensor) -> None:
     """Raise `BlockedError` if the server also casts these scores wrongly, so that classification is not the cause."""
     casting = target.model(f"cast_{tensor.datatype.lower()}_fp32")
     if casting is not None and not is_right(target, casting, [tensor]):
@@ -224,7 +224,7 @@ def _read_classes_with_attribution(reply: Reply, name: str) -> list[ClassText]:
         return read_classes(reply, name)
 
 
-def _expect_right_or_refused(target: Peer, model: Model, values: Sequence[Any], send: Form) -> None:
+def _expect_right_or_refused(target: AnyTarget, model: Model, values: Sequence[Any], send: Form) -> None:
     """Expect the server to rank these scores correctly, or to refuse to classify them."""
     tensor = model.tensor(values)
     scores = model.expected([tensor])[0].array
@@ -249,7 +249,7 @@ _NAN_SCORES = {
 
 @claim("classification.nan-somewhere", answers="CLS-NAN", role="scores")
 @rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN_SCORES.items()])
-def nan_somewhere(target: Peer, model: Model, values: tuple[float, ...]) -> str:
+def nan_somewhere(target: AnyTarget, model: Model, values: tuple[float, ...]) -> str:
     """The server places a NaN score anywhere in the ranking, or refuses the request."""
     wanted = [RequestedOutput("SCORES", classification=4)]
     reply = target.infer(model.request([model.tensor(values)], send="binary", outputs=wanted))
@@ -303,7 +303,7 @@ _ON_AN_INPUT = Set("inputs.0.parameters.classification.int64_param", CLASSES["cl
     ),
 )
 def parameter_at_another_place_classifies_nothing(
-    target: Peer, model: Model, request: WrongRequest, edit_call: Set | None
+    target: AnyTarget, model: Model, request: WrongRequest, edit_call: Set | None
 ) -> str:
     """The server ignores or refuses a misplaced parameter `classification`, or obeys it correctly."""
     name = find_scored_output(model)
@@ -312,7 +312,7 @@ def parameter_at_another_place_classifies_nothing(
     if isinstance(target, GrpcTarget) and isinstance(start, InferRequest):
         valid, wrong = make_infer_message(start), make_infer_message(start, edit_call)
     reply = target.send(wrong, fresh=True)
-    if has_declined(target, model, reply):
+    if is_refused(target, model, reply, advises_status=True):
         return f"refused: {reply.outcome()}" if reply.is_over_grpc else f"refused with {reply.status}"
     if is_met(lambda: expect(reply).tensors([right])):
         return "passed over"

@@ -36,9 +36,9 @@ from conformance.spec.check import Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import SCORED, Fit
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -55,7 +55,7 @@ OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
     OWN,
 )
 def items_are_ranked_apart(
-    target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
+    target: AnyTarget, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
     """The server ranks each batch item separately, with indices that count within the item."""
     if values is None:
@@ -64,7 +64,7 @@ def items_are_ranked_apart(
         ClassifiedAnswer.ask(target, model, values, count, send=send).expect_rule(class_texts.is_ranked_per_item)
 
 
-def _expect_separate_deployed_rankings(target: Peer, model: Model, send: Form) -> None:
+def _expect_separate_deployed_rankings(target: AnyTarget, model: Model, send: Form) -> None:
     """Expect a separate ranking for each item of a deployed model, whose scores may be close to each other.
 
     Raises:
@@ -142,7 +142,7 @@ SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
     ),
 )
 def highest_come_first(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     values: Any,
     count: int | None,
@@ -171,7 +171,7 @@ def highest_come_first(
     OWN,
 )
 def ties_in_any_order(
-    target: Peer, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
+    target: AnyTarget, model: Model, values: Any = None, count: int | None = None, send: Form = "json"
 ) -> None:
     """The server may list equal scores in any order, but repeats no index and lists no higher score later."""
     tensors = None if values else find_tied_inputs(model)

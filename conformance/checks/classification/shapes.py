@@ -27,8 +27,8 @@ from conformance.roles.model import Model
 from conformance.spec.check import Row, claim, rows
 from conformance.spec.fit import SCORED
 from conformance.spec.text import escape_text, format_shape
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.wire.request import Form
 
 OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
@@ -45,7 +45,7 @@ OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
     OWN,
 )
-def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def datatype_is_bytes(target: AnyTarget, model: Model, values: Any = None, send: Form = "json") -> None:
     """The server gives a classified output the datatype BYTES."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
@@ -63,7 +63,7 @@ def datatype_is_bytes(target: Peer, model: Model, values: Any = None, send: Form
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
     Row("own", (None, 2), fit=SCORED),
 )
-def shape_is_count(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
+def shape_is_count(target: AnyTarget, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [count] or [1, count] where the model does not batch."""
     case = ClassifiedAnswer.ask(target, model, values, count, send=send)
     found, shape = len(read_texts(case.reply, case.name)), expect(case.reply).output(case.name).shape
@@ -114,7 +114,7 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
     Row("labelled", (ITEMS, 2), role="scores_batching_labelled"),
     Row("own", (None, 2), fit=SCORED),
 )
-def shape_is_batch_and_count(target: Peer, model: Model, values: Any, count: int, send: Form = "json") -> None:
+def shape_is_batch_and_count(target: AnyTarget, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [batch, count] where the model batches."""
     if values is None:
         _expect_deployed_batches(target, model, count, send)
@@ -132,7 +132,7 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
         raise UnmetError(f"shape [{items}, {count}] of the classes in {case.name}", format_shape(shape), case.reply)
 
 
-def _expect_deployed_batches(target: Peer, model: Model, count: int, send: Form) -> None:
+def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: Form) -> None:
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
     Raises:
@@ -160,7 +160,7 @@ def _expect_deployed_batches(target: Peer, model: Model, count: int, send: Form)
     Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),
     Row("2x2x2", ((((1, 3), (2, 6)), ((4, 5), (8, 7))),), role="rank3"),
 )
-def scores_of_several_dimensions(target: Peer, model: Model, values: Any, send: Form = "json") -> str:
+def scores_of_several_dimensions(target: AnyTarget, model: Model, values: Any, send: Form = "json") -> str:
     """The server ranks the scores of a matrix together or row by row, if the model does not batch."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     shape = format_shape(expect(case.reply).output(case.name).shape)

@@ -36,7 +36,7 @@ from conformance.roles.model import Model
 from conformance.spec.check import Row, claim, rows
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import SCORED, Fit
-from conformance.transport.peer import Peer
+from conformance.transport.any_target import AnyTarget
 from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import Form
 
@@ -52,7 +52,7 @@ from conformance.wire.request import Form
     Row("documented", (DOCUMENTED,), role="documented_scores_labelled"),
     OWN,
 )
-def text_is_value_index_label(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def text_is_value_index_label(target: AnyTarget, model: Model, values: Any = None, send: Form = "json") -> None:
     """The server writes each class as value:index or value:index:label."""
     case = ClassifiedAnswer.ask(target, model, values, 3, send=send)
     for text in read_texts(case.reply, case.name):
@@ -84,7 +84,7 @@ def text_is_value_index_label(target: Peer, model: Model, values: Any = None, se
     Row("documented-labelled", (DOCUMENTED,), role="documented_scores_labelled"),
     OWN,
 )
-def value_is_the_score(target: Peer, model: Model, values: Any = None, send: Form = "json") -> None:
+def value_is_the_score(target: AnyTarget, model: Model, values: Any = None, send: Form = "json") -> None:
     """The value in a class is the model's output at that index."""
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
 
@@ -99,7 +99,7 @@ def value_is_the_score(target: Peer, model: Model, values: Any = None, send: For
     Row("documented", (DOCUMENTED,), role="documented_scores"),
     Row("own-fractions", (None,), needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
 )
-def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: Form = "json") -> None:
+def value_says_all_of_the_score(target: AnyTarget, model: Model, values: Any, send: Form = "json") -> None:
     """The value in a class reads back as exactly the score."""
     if values is None:
         _expect_deployed_values(target, model)
@@ -107,7 +107,7 @@ def value_says_all_of_the_score(target: Peer, model: Model, values: Any, send: F
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_exact_values))
 
 
-def _expect_deployed_values(target: Peer, model: Model) -> None:
+def _expect_deployed_values(target: AnyTarget, model: Model) -> None:
     """Expect the values in the classes of a deployed model to equal its output as binary data.
 
     The last bits are not compared, because the model may compute them differently each time.
@@ -144,7 +144,7 @@ def _expect_deployed_values(target: Peer, model: Model) -> None:
     Row("own-300-classes", (None, "json", 300), fit=SCORED),
 )
 def index_counts_from_0(
-    target: Peer, model: Model, values: Any = None, send: Form = "json", class_count: int = 0
+    target: AnyTarget, model: Model, values: Any = None, send: Form = "json", class_count: int = 0
 ) -> None:
     """The index in a class is the position of its score, counted from 0."""
     tensors = find_unbatched_inputs(model, class_count) if class_count else None
@@ -165,7 +165,7 @@ def index_counts_from_0(
     OWN,
 )
 def label_follows_its_index(
-    target: Peer, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
+    target: AnyTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
     """The label in a class is the label of its index."""
     if values is None:
@@ -185,7 +185,7 @@ def label_follows_its_index(
     OWN,
 )
 def no_label_no_colon(
-    target: Peer, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
+    target: AnyTarget, model: Model, values: Any = None, name: str | None = None, send: Form = "json"
 ) -> None:
     """A class without a label ends with its index."""
     if values is None:

@@ -20,9 +20,9 @@ from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.fit import ANY, Fit
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.edits import update
@@ -79,7 +79,7 @@ def _list_refusal_rows() -> Iterator[Row]:
         for name, refusal in _REFUSALS_OVER_GRPC.items()
     ]
 )
-def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, message: MessageBuilder) -> None:
+def good_request_after_a_refusal_is_answered_right(target: AnyTarget, model: Model, message: MessageBuilder) -> None:
     """The server answers a valid request after a refusal as it did before."""
     other = replace(model, salt=(model.salt + 101) % 256)
     good, before = _find_answered_request(target, other)
@@ -102,7 +102,7 @@ def good_request_after_a_refusal_is_answered_right(target: Peer, model: Model, m
     expect_or_attribute_to_isolation(target, after, expect_correct_outputs)
 
 
-def _find_answered_request(target: Peer, model: Model) -> tuple[Message, Reply]:
+def _find_answered_request(target: AnyTarget, model: Model) -> tuple[Message, Reply]:
     """Return the first valid request that the server answers, with the reply; the last request if it refuses all."""
     for request in target.build_good_requests(model):
         reply = target.infer(request)
@@ -179,7 +179,7 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     ),
     Row("no-elements", (_send_empty_tensor_over_grpc,), role="identity_fp32"),
 )
-def server_outlives_what_has_ended_others(target: Peer, model: Model, message: MessageBuilder) -> None:
+def server_outlives_what_has_ended_others(target: AnyTarget, model: Model, message: MessageBuilder) -> None:
     """The server survives a request that has crashed other servers, and answers a valid one afterwards."""
     reply = target.send(message(model), fresh=True)
     expect_alive(target, model, ALIVE_REQUIREMENT)
@@ -222,8 +222,8 @@ def data_that_fill_no_such_shape_are_refused(
 STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@claim("errors.nothing-breaks-in-the-survey", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
-def nothing_breaks_in_the_survey(target: Peer) -> None:
+@claim("errors.nothing-breaks-in-discovery", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
+def nothing_breaks_in_discovery(target: AnyTarget) -> None:
     """The server answers or refuses every request that the suite sends during discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)

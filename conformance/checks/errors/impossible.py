@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, ONE_INPUT, REFUSALS, SPECIAL_CHARACTERS
 from conformance.checks.support.inputs import find_distinct_model
-from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
     make_call_refusals,
@@ -20,7 +20,7 @@ from conformance.roles.model import Model
 from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON
-from conformance.transport.peer import Peer
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.target import Target
 from conformance.wire.edits import Drop, Set, cut, plus, update
 from conformance.wire.message_edits import Body
@@ -77,7 +77,7 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 @rows(*make_refusal_rows(REFUSALS, "OIP-REFUSAL"))
 @check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
-def impossible_request_has_an_error_status(target: Peer, model: Model, refusal: Refusal) -> None:
+def impossible_request_has_an_error_status(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses a request that it cannot carry out."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
@@ -113,12 +113,12 @@ def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) 
 @rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS))
 @check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
 @rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS_OVER_GRPC))
-def misnamed_input_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+def misnamed_input_is_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a wrong name, or reads it as the client intends."""
     _expect_refusal_or_intended(target, model, refusal)
 
 
-def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) -> None:
+def _expect_refusal_or_intended(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """Expect a refusal, or the correct answer for the tensors that the request intends.
 
     A server that ignores the tensors may give one correct answer by chance, so a deployed model is asked again with
@@ -147,7 +147,7 @@ def _expect_refusal_or_intended(target: Peer, model: Model, refusal: Refusal) ->
         [one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_INPUTS_OVER_GRPC], "OIP-SIGNATURE/grpc"
     )
 )
-def input_against_the_metadata_is_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+def input_against_the_metadata_is_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses an input that the model's metadata do not declare, or declare differently."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
@@ -165,7 +165,7 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
 @rows(*make_refusal_rows(REFUSALS, "OIP-NESTING"))
 def data_nested_otherwise_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses data nested differently from the shape, or at least reads the elements in order."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")

@@ -23,9 +23,9 @@ from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import REDIRECTIONS, Target
 from conformance.wire.json_text import parse_json
 
@@ -227,7 +227,7 @@ _IN_CALLS = Only(GRPC, "`version-beyond-64-bits-is-refused` judges it; the readi
     (ANSWERING, ANSWERING, ""),
     *[(f"{of}-of-{name}", of, text) for of in ("inference", "metadata") for name, text in SPELLINGS.items()],
 )
-def unlisted_version_is_refused(target: Peer, model: Model, operation: str, spelling: str) -> None:
+def unlisted_version_is_refused(target: AnyTarget, model: Model, operation: str, spelling: str) -> None:
     """The server refuses a request for a version that the model's metadata do not list, or says that it is not ready."""
     listed = list_versions(target, model)
     own = next(iter(listed), "")
@@ -240,7 +240,7 @@ def unlisted_version_is_refused(target: Peer, model: Model, operation: str, spel
     _expect_version_refused(target, model, version, operation)
 
 
-def _expect_version_refused(target: Peer, model: Model, version: str, operation: str) -> Reply:
+def _expect_version_refused(target: AnyTarget, model: Model, version: str, operation: str) -> Reply:
     """Expect the server to refuse an operation for a version, or to answer that it is not ready."""
     named = replace(model, version=version)
     if operation == "inference":
@@ -253,7 +253,7 @@ def _expect_version_refused(target: Peer, model: Model, version: str, operation:
     return reply
 
 
-def _find_answering_version(target: Peer, model: Model) -> str:
+def _find_answering_version(target: AnyTarget, model: Model) -> str:
     """Return the version in an answer; empty if the answer has no version, or none that a path can contain."""
     version = read_named_version(target.infer(model.request(send="json")))
     return version if isinstance(version, str) and re.fullmatch("[A-Za-z0-9._-]+", version) else ""

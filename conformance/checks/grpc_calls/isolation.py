@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from conformance.checks.support.controls import expect_answered_or_block, find_answer_form
 from conformance.checks.support.ranked_inputs import choose_inputs
-from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
@@ -56,7 +56,7 @@ def calls_in_flight_are_answered_as_alone(target: GrpcTarget, model: Model, kind
     if not any(reply.succeeded for reply in alone):
         raise BlockedError(f"a single call is not answered either: {alone[0].outcome()}")
     for usual, found in zip(alone, target.send_together(messages), strict=True):
-        if usual.succeeded and found.status not in DECLINED_STATUSES and not _has_same_content(model, found, usual):
+        if usual.succeeded and found.status not in LIMIT_STATUSES and not _has_same_content(model, found, usual):
             raise UnmetError(
                 f"{_describe_answer(usual)}, as in the answer to the call alone", _describe_answer(found), found
             )

@@ -13,15 +13,15 @@ from conformance.checks.support.controls import is_binary_misread, is_binary_ref
 from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import require_client_served
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import has_declined
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, RAW
 from conformance.spec.fit import ANY, RAW_FLOATS, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.client_names import COMMON_NAMES, OWN_CLIENT, ClientName
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, INFERENCE_HEADER, JSON, OCTET_STREAM, Form, Message
 from conformance.wire.tensor import Tensor
@@ -249,7 +249,7 @@ def json_request_may_state_a_charset(target: Target, model: Model, content_type:
     Row("own", (list(COMMON_NAMES.values()), "json"), fit=JSON_ALONE),
     Row("own-binary", (list(COMMON_NAMES.values()), "binary"), needs=BINARY, fit=ANY),
 )
-def every_client_is_answered_right(target: Peer, model: Model, clients: Sequence[ClientName], form: Form) -> None:
+def every_client_is_answered_right(target: AnyTarget, model: Model, clients: Sequence[ClientName], form: Form) -> None:
     """The server answers a request correctly under the `User-Agent` of any common client."""
     if form == "json":
         require_json(model)
@@ -333,7 +333,7 @@ def content_type_of_something_else_alters_nothing(
     message = build_message(model)
     expected = model.expected(_make_form_data_inputs(model, is_raw=message.json_length == 0))
     reply = target.send(message.with_header("Content-Type", content_type), fresh=True)
-    if has_declined(target, model, reply):
+    if is_refused(target, model, reply, advises_status=True):
         return f"refused with {reply.status}"
     also_wrong = "the answer to the same request with its correct Content-Type is also wrong"
     with (

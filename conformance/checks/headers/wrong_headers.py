@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.checks.support.deployed_models import require_json, require_no_lookup_table
-from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
     WrongRequest,
@@ -17,7 +17,7 @@ from conformance.checks.support.wrong_requests import (
 )
 from conformance.discovery.control_oracle import find_differing_outputs
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, has_declined
+from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -175,7 +175,7 @@ JSON_ALONE_REFUSALS = make_refusals("BIN-HEADER-WRONG-ON-JSON", _send_json_with_
 @rows(*make_refusal_rows(LENGTH_REFUSALS))
 def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server never misreads a binary request whose inference header does not mark the end of its JSON."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 # The document requires the header of the sender only: a server that finds the binary data may answer correctly.
@@ -185,7 +185,7 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
 @rows(*make_refusal_rows(MISSING_REFUSALS))
 def request_without_a_length_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
     """The server never misreads a binary request without the inference header."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check(
@@ -195,14 +195,14 @@ def request_without_a_length_is_refused_or_right(target: Target, model: Model, r
 @rows(*make_refusal_rows(JSON_ALONE_REFUSALS))
 def wrong_length_of_json_alone_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
     """The server never misreads JSON alone with a wrong inference header."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
 @rows(*make_refusal_rows(SPELLING_REFUSALS))
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server never misreads a request whose inference header is not plain digits."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 # --- two inference headers --------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def two_inference_headers_are_no_third(target: Target, model: Model, request: Wr
     message = request(model)
     both = [value for name, value in message.headers if name == INFERENCE_HEADER]
     reply = target.send(message, fresh=True)
-    if has_declined(target, model, reply):
+    if is_refused(target, model, reply, advises_status=True):
         return "refused"
     expect(reply).answered()
     alone = {one: target.send(message.with_header(INFERENCE_HEADER, one), fresh=True) for one in dict.fromkeys(both)}

@@ -24,8 +24,8 @@ from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message, RequestedOutput
@@ -35,7 +35,7 @@ from conformance.wire.request import Form, Message, RequestedOutput
 
 @claim("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_names_its_model(target: Peer, model: Model, build_message: MessageBuilder) -> None:
+def answer_names_its_model(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The answer has the string model_name, equal to the name in the request."""
     reply = target.infer(build_message(model))
     expect_fits_schema(reply, "OIP-MODEL-NAME")
@@ -51,7 +51,7 @@ def _read_model_name(reply: Reply) -> Any:
 
 @claim("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O", "OIP-JSON"))
 @rows(*ANSWERS)
-def answer_describes_its_outputs(target: Peer, model: Model, build_message: MessageBuilder) -> None:
+def answer_describes_its_outputs(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The answer is an object with an array of outputs, each with name, shape and datatype; parameters have values."""
     reply = target.infer(build_message(model))
     for requirement in ("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O"):
@@ -191,7 +191,7 @@ def _list_all_reversed(model: Model) -> Sequence[str]:
     Row("all-backwards", (_list_all_reversed, {}), fit=Fit(min_outputs=3, is_json=True)),
 )
 def listed_outputs_come_alone(
-    target: Peer, model: Model, choose: OutputChooser, options: Mapping[str, Any], send: Form = "json"
+    target: AnyTarget, model: Model, choose: OutputChooser, options: Mapping[str, Any], send: Form = "json"
 ) -> None:
     """The server returns the outputs that the request lists, and no others."""
     listed = choose(model)
@@ -211,7 +211,7 @@ def listed_outputs_come_alone(
     Row("own", (make_requester(),), fit=JSON),
     Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
-def all_outputs_come_unasked(target: Peer, model: Model, build_message: MessageBuilder) -> None:
+def all_outputs_come_unasked(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The server returns all outputs of the model when the request lists none."""
     reply = target.infer(build_message(model))
     require_answered_call(reply)
@@ -291,7 +291,7 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
     Row("own-classes", ("c-2", "json", None, _list_classified_output), fit=SCORED, needs=CLASSES),
 )
 def id_comes_back(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     identity: str,
     send: Form = "json",

@@ -13,7 +13,7 @@ from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.inputs import choose_revealing_inputs
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import has_declined
+from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -181,7 +181,7 @@ def element_of_another_type_is_coerced_or_refused(target: Target, model: Model, 
     reply = target.send(
         plain.encode_with(lambda document: document["inputs"][input_index].update(data=data)), fresh=True
     )
-    if has_declined(target, model, reply):
+    if is_refused(target, model, reply, advises_status=True):
         return f"refused with {reply.status}"
     coerced = [model.expected(candidate) for candidate in candidates]
 

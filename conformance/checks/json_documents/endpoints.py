@@ -28,10 +28,10 @@ from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP, RAW
 from conformance.spec.fit import ANY, JSON
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.broken_request import UNAVAILABLE
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import InferRequest, Message, RequestedOutput
@@ -89,7 +89,7 @@ _FORM = Only(HTTP, "calls cannot ask for the form of an output")
     Row("own-binary", (lambda m: m.request(want="binary"), _expect_tensors), needs=BINARY, fit=ANY),
 )
 def path_with_a_version_does_the_same(
-    target: Peer, model: Model, build_request: MessageBuilder, expect_right: Expectation
+    target: AnyTarget, model: Model, build_request: MessageBuilder, expect_right: Expectation
 ) -> None:
     """The server answers every kind of request that names a listed version; versions but the default may refuse it."""
     versions = list_versions(target, model)
@@ -107,7 +107,7 @@ def path_with_a_version_does_the_same(
 MAX_VERSIONS = 3  # listed versions that a row requests besides the default
 
 
-def _find_own_version(target: Peer, model: Model, versions: Sequence[str]) -> str:
+def _find_own_version(target: AnyTarget, model: Model, versions: Sequence[str]) -> str:
     """Return the default version of a model, or an empty string if only its other versions are known.
 
     Raises:
@@ -127,7 +127,7 @@ def _find_own_version(target: Peer, model: Model, versions: Sequence[str]) -> st
 
 
 def _expect_right_with_version(
-    target: Peer, named: Model, reply: Reply, build_request: MessageBuilder, expect_right: Expectation
+    target: AnyTarget, named: Model, reply: Reply, build_request: MessageBuilder, expect_right: Expectation
 ) -> None:
     """Expect a right answer to a request for the default version, unless the same request without it gets none."""
     plain = replace(named, version="")
@@ -142,11 +142,13 @@ def _expect_right_with_version(
         expect_right(reply, named)
 
 
-def _send_fresh(target: Peer, request: InferRequest | Message) -> Reply:
+def _send_fresh(target: AnyTarget, request: InferRequest | Message) -> Reply:
     return target.send(request if isinstance(request, Message) else target.message(request), fresh=True)
 
 
-def _expect_version_named(target: Peer, model: Model, reply: Reply, listed: Sequence[str], *, is_own: bool) -> None:
+def _expect_version_named(
+    target: AnyTarget, model: Model, reply: Reply, listed: Sequence[str], *, is_own: bool
+) -> None:
     """Expect an answer to name the requested version, another name of it, or none.
 
     Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
@@ -276,7 +278,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 
 @claim("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
-def metadata_have_status_200(target: Peer, model: Model, subject: str) -> str:
+def metadata_have_status_200(target: AnyTarget, model: Model, subject: str) -> str:
     """The server answers a request for its metadata, or for those of a model, with status 200."""
     reply = target.describe(model if subject == "model" else None)
     expect_answered_call(reply)
@@ -297,7 +299,7 @@ def metadata_have_status_200(target: Peer, model: Model, subject: str) -> str:
     fit=ANY,
 )
 @rows("live", "ready", "model")
-def health_is_told(target: Peer, model: Model, subject: str) -> str:
+def health_is_told(target: AnyTarget, model: Model, subject: str) -> str:
     """The server does not deny that it is live, or that a model is ready, while it answers inference requests."""
     if isinstance(target, GrpcTarget):  # a call is answered whatever the server and its models are
         expect_answered_call(target.ask_health(subject, model))
@@ -321,7 +323,7 @@ _NAMELESS = Only(GRPC, "a path over HTTP always has a name")
     Row("no-name", ("model", ""), only=_NAMELESS),
     Row("metadata-of-no-name", ("metadata", ""), only=_NAMELESS),
 )
-def unknown_model_is_not_ready(target: Peer, model: Model, subject: str, name: str) -> None:
+def unknown_model_is_not_ready(target: AnyTarget, model: Model, subject: str, name: str) -> None:
     """The server refuses an unknown model, or says that it is not ready.
 
     A call without a name may concern a default model: in proto3, an empty string means that the field is not given.

@@ -16,7 +16,7 @@ from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES
 from conformance.spec.text import escape_text, format_elements
-from conformance.transport.client_names import is_refused
+from conformance.transport.client_names import is_client_refused
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.outputs import Output
@@ -126,11 +126,11 @@ def parameter_of_any_name_is_like_others(
     usual = target.send(_add_parameters(request, place, _rename_to_usual_names(added)), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
         raise NotApplicableError(f"the same parameters of the {place} under usual names are not ignored either")
-    if not is_refused(reply):
+    if not is_client_refused(reply):
         _expect_same_outputs(reply, plain)
     for name, value in added.items():  # one at a time, so that a refused name hides no other
         one = target.send(_add_parameters(request, place, {name: value}), fresh=True)
-        if not is_refused(one):
+        if not is_client_refused(one):
             _expect_same_outputs(one, plain)
     raise NotApplicableError(f"the target refuses such names: {escape_text(reply.outcome())}")
 

@@ -31,9 +31,9 @@ from conformance.roles.roles import TensorSpec, load
 from conformance.spec.check import Row, check, claim, rows
 from conformance.spec.fit import ANY
 from conformance.spec.text import escape_text, format_shape
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
@@ -49,7 +49,7 @@ def binary_tensor_data_is_listed(target: Target) -> None:
 
 
 @claim("metadata.classification-is-listed", answers="CLS-LISTED", infers=False)
-def classification_is_listed(target: Peer) -> None:
+def classification_is_listed(target: AnyTarget) -> None:
     """The server's metadata list the extension classification."""
     _expect_extension_listed(target, "classification")
 
@@ -60,7 +60,7 @@ def server_metadata_is_well_formed(target: Target) -> None:
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
 
 
-def _expect_extension_listed(target: Peer, name: str) -> None:
+def _expect_extension_listed(target: AnyTarget, name: str) -> None:
     reply = target.describe()
     expect_answered_call(reply)
     listed = (reply.answer.document or {}).get("extensions")
@@ -80,7 +80,7 @@ VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_
     "metadata.model-metadata-describes-the-model", answers=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"), infers=False
 )
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
-def model_metadata_describes_the_model(target: Peer, model: Model, is_deployed: bool = False) -> None:
+def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deployed: bool = False) -> None:
     """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
     target.describe(model)  # repeated metadata may differ
     reply = target.describe(model)
@@ -177,7 +177,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
         raise UnmetError(f"{spec.name} with shape {wanted} in model metadata", f"shape {format_value(shape)}", reply)
 
 
-def _expect_same_metadata_with_version(target: Peer, model: Model) -> None:
+def _expect_same_metadata_with_version(target: AnyTarget, model: Model) -> None:
     """Expect the path with the model's version, if supported, to describe the same tensors as the plain path.
 
     The names may differ, because a server may name a model with its version; but a version is not the name of a model.
@@ -211,7 +211,7 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
 
 @claim("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
-def answer_has_the_declared_outputs(target: Peer, model: DeployedModel) -> None:
+def answer_has_the_declared_outputs(target: AnyTarget, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
     signature = _read_signature(target, model)
     declared = {spec.name: spec for spec in signature.outputs}
@@ -232,7 +232,7 @@ def answer_has_the_declared_outputs(target: Peer, model: DeployedModel) -> None:
             raise UnmetError(expected, f"{spec.name} with {format_shape(output.shape)}", reply)
 
 
-def _read_signature(target: Peer, model: Model) -> Signature:
+def _read_signature(target: AnyTarget, model: Model) -> Signature:
     """Return the inputs and outputs in the metadata of a model.
 
     Raises:
@@ -247,7 +247,7 @@ def _read_signature(target: Peer, model: Model) -> Signature:
     return signature
 
 
-def _request_all_outputs(target: Peer, model: DeployedModel) -> InferRequest:
+def _request_all_outputs(target: AnyTarget, model: DeployedModel) -> InferRequest:
     if isinstance(target, GrpcTarget):
         return model.request(send=find_answer_form(target, model))
     return model.request(send=model.binary_inputs, binary_data_output=True if model.binary_outputs else ABSENT)

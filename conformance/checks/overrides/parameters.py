@@ -8,7 +8,7 @@ from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, make_refusals, send_binary, send_json
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_refusal, has_declined
+from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -91,7 +91,7 @@ def parameter_at_another_place_changes_no_form(
     require_json(model)
     name = model.list_comparable_outputs()[0]
     reply = target.send(request(model), fresh=True)
-    if has_declined(target, model, reply):
+    if is_refused(target, model, reply, advises_status=True):
         return f"refused with {reply.status}"
     if form is not None:
         expect(reply).forms({name: form})

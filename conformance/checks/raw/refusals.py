@@ -15,7 +15,7 @@ from conformance.checks.raw.raw_answers import (
 )
 from conformance.checks.support.controls import is_right_alone
 from conformance.checks.support.inputs import require_several_inputs
-from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, make_refusals, send_raw
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
@@ -136,14 +136,14 @@ def _make_rows(requirement: str) -> list[Row]:
 @rows(*_make_rows("RAW-SEVERAL-INPUTS"))
 def model_of_several_inputs_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to a model with several inputs."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check("raw.several-variable-dimensions-are-refused", answers="RAW-TWO-VARIABLES")
 @rows(*_make_rows("RAW-TWO-VARIABLES"))
 def several_variable_dimensions_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to an input with several variable dimensions."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check("raw.other-bytes-shapes-are-refused", answers=("RAW-BYTES-SHAPE-SAFE", "RAW-BYTES-SHAPE"))
@@ -194,7 +194,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
 def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Refusal | int) -> None:
     """The server refuses a raw body that does not fill the input exactly."""
     if isinstance(refusal, Refusal):
-        expect_refused(target, model, refusal)
+        expect_fault_refused(target, model, refusal)
     else:
         _expect_length_refused(target, model, refusal)
 
@@ -228,7 +228,7 @@ def two_items_are_refused(target: Target, model: Model) -> None:
 @rows(*[Row(row.id, row.values, role=row.role, fit=row.fit) for row in _make_rows("BIN-HEADER-MISSING")])
 def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw body without an inference header, or reads it as a raw request."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 # --- empty bodies -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from conformance.checks.robustness.hostile_requests import (
     CHUNKED,
     CRLF,
-    expect_declined,
+    expect_refused_or_closed,
     expect_served,
     expect_still_serving,
     is_busy,
@@ -73,7 +73,7 @@ def cut_request_is_not_carried_out(
     message = model.request(send="binary", want="binary").message() if binary else make_plain_request(model)
     octets = Octets(cut(target, message), f"cut {name}", end=ConnectionEnd.DONE)
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"a request that ends {name}")
+        expect_refused_or_closed(target.send_octets(message, octets)[0], f"a request that ends {name}")
 
 
 # --- resets -----------------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from conformance.checks.robustness.hostile_requests import (
     CRLF,
     KIB,
     LAST_CHUNK,
-    expect_declined,
     expect_no_second_answer,
+    expect_refused_or_closed,
     expect_settled,
     expect_still_serving,
-    is_declined,
+    is_refused_or_closed,
     make_head,
     make_plain_request,
     make_row,
@@ -48,7 +48,7 @@ def large_head_is_refused(
     rest = b": 1\r\n\r\n" if start == b"X-" else CRLF if start == b"" else CRLF * 2
     octets = Octets(head + start, f"a head with a {name}", filling, times, rest if tail is None else tail)
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"a head with a {name}")
+        expect_refused_or_closed(target.send_octets(message, octets)[0], f"a head with a {name}")
 
 
 @check("robustness.long-target-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
@@ -59,7 +59,7 @@ def long_target_is_refused(target: Target, model: Model, name: str, separator: b
     line, _, rest = target.render_octets(message).partition(b" HTTP/")
     octets = Octets(line + separator, f"a request line with {name}", b"x" * KIB, KIB, b" HTTP/" + rest)
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"a request line with {name}")
+        expect_refused_or_closed(target.send_octets(message, octets)[0], f"a request line with {name}")
 
 
 # --- ambiguous ends ---------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Mak
     with expect_still_serving(target, model):
         replies = target.send_octets(message, octets)
         expect_no_second_answer(replies, f"a request with {name}")
-        expect_declined(replies[0], f"a request with {name}")
+        expect_refused_or_closed(replies[0], f"a request with {name}")
 
 
 @check(
@@ -195,7 +195,7 @@ def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: i
     with expect_still_serving(target, model):
         reply = target.send_octets(message, octets)[0]
         if not (size < 2**33 and reply.has_failed(FailureKind.TIMEOUT)):  # a server may wait for a body below 8 GiB
-            expect_declined(reply, f"a chunk size ({name})")
+            expect_refused_or_closed(reply, f"a chunk size ({name})")
 
 
 @check("robustness.chunk-size-is-a-number", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
@@ -211,7 +211,7 @@ def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -
     tail = wrap_in_chunk(message.body, text.format(len(message.body)).encode())
     octets = Octets(make_head(target, message, CHUNKED), f"a chunk size ({name})", tail=tail)
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"a chunk size ({name})")
+        expect_refused_or_closed(target.send_octets(message, octets)[0], f"a chunk size ({name})")
 
 
 @check(
@@ -235,7 +235,7 @@ def endless_line_beside_chunks_is_refused(
     head = make_head(target, message, CHUNKED) + tail + start
     octets = Octets(head, f"{name} of 16 MiB", filling * KIB, 16 * KIB // len(filling))
     with expect_still_serving(target, model):
-        expect_declined(target.send_octets(message, octets)[0], f"{name} of 16 MiB")
+        expect_refused_or_closed(target.send_octets(message, octets)[0], f"{name} of 16 MiB")
 
 
 FALSE_TRAILER = ChunkFormat(trailers=((INFERENCE_HEADER, "0"),))
@@ -253,7 +253,7 @@ def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
 
     with expect_still_serving(target, model):
         reply = target.send_in_pieces(message, [], chunks=FALSE_TRAILER, at_once=at_once)
-        if not is_declined(reply):
+        if not is_refused_or_closed(reply):
             with block_if(
                 is_wrong_without_trailer, "the answer to the request in chunks without a trailer is also wrong"
             ):

@@ -12,8 +12,8 @@ from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import FailureKind, Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
@@ -28,7 +28,7 @@ WAITING_KINDS = (FailureKind.TIMEOUT, FailureKind.ENDLESS, FailureKind.STATUSLES
 
 
 @contextmanager
-def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
+def expect_still_serving(target: AnyTarget, model: Model) -> Iterator[None]:
     """Expect the server to answer a plain request before and after the requests in the `with` block.
 
     Raises:
@@ -48,7 +48,7 @@ def expect_still_serving(target: Peer, model: Model) -> Iterator[None]:
         raise UnmetError("a server that still answers after the hostile request", actual, last) from lost
 
 
-def _expect_served_before(target: Peer, model: Model) -> None:
+def _expect_served_before(target: AnyTarget, model: Model) -> None:
     """Expect the server to answer a plain request, with retries after timeouts and lost connections."""
     for tries_left in reversed(range(MAX_TRIES)):
         try:
@@ -67,7 +67,7 @@ def _expect_served_before(target: Peer, model: Model) -> None:
             return
 
 
-def expect_served(target: Peer, model: Model, salt: int) -> None:
+def expect_served(target: AnyTarget, model: Model, salt: int) -> None:
     """Expect the correct answer to a plain request on a new connection."""
     tensors = replace(model, salt=(model.salt + salt * 31) % 256).sample()
     reply = target.send(target.message(model.request(tensors, send="json")), fresh=True)
@@ -79,7 +79,7 @@ def expect_served(target: Peer, model: Model, salt: int) -> None:
         raise
 
 
-def _expect_served_soon(target: Peer, model: Model, salt: int) -> None:
+def _expect_served_soon(target: AnyTarget, model: Model, salt: int) -> None:
     """Expect the correct answer as `expect_served` does, with retries while the server is busy."""
     for pause in PAUSES_S:
         try:
@@ -96,14 +96,14 @@ def is_busy(unmet: UnmetError) -> bool:
     return unmet.reply is not None and unmet.reply.status in BUSY_STATUSES
 
 
-def is_declined(reply: Reply) -> bool:
+def is_refused_or_closed(reply: Reply) -> bool:
     """Say whether the server refused a request or closed the connection."""
     return reply.has_failed(*CLOSED_KINDS) or (reply.status or 0) >= 400
 
 
-def expect_declined(reply: Reply, request: str) -> None:
+def expect_refused_or_closed(reply: Reply, request: str) -> None:
     """Expect the server to refuse a request or to close the connection."""
-    if not is_declined(reply):
+    if not is_refused_or_closed(reply):
         raise UnmetError(f"a refusal of {request}, or the end of the connection", escape_text(reply.outcome()), reply)
 
 

@@ -11,7 +11,7 @@ from conformance.checks.robustness.hostile_requests import (
     MIB,
     expect_settled,
     expect_still_serving,
-    is_declined,
+    is_refused_or_closed,
     make_plain_request,
     make_row,
 )
@@ -21,7 +21,7 @@ from conformance.expect.expectation import expect
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import GRPC, HTTP, RAW
-from conformance.transport.peer import Peer
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.target import Target
 from conformance.wire.edits import Set, plus
 from conformance.wire.grpc_request import make_infer_message
@@ -108,7 +108,9 @@ ROWS = (
     only=Only(HTTP, "`large-message-is-answered-or-refused` has the limits of protobuf"),
 )
 @rows(*ROWS)
-def large_document_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
+def large_document_is_answered_or_refused(
+    target: AnyTarget, model: Model, name: str, build_message: MessageBuilder
+) -> None:
     """The server answers or refuses a request with very deep or long JSON in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(build_message(model), fresh=True), name)
@@ -146,7 +148,9 @@ def _append_many_names(entries: list[Any]) -> list[Any]:
     make_row("shape-of-100000-dimensions", _edit_call(Set("inputs.0.shape", [1] * MANY))),
     make_row("groups-100000-deep", _edit_call(Body(b"\x0b" * DEPTH)), dangerous=True),
 )
-def large_message_is_answered_or_refused(target: Peer, model: Model, name: str, build_message: MessageBuilder) -> None:
+def large_message_is_answered_or_refused(
+    target: AnyTarget, model: Model, name: str, build_message: MessageBuilder
+) -> None:
     """The server answers or refuses a very deep or long message in time, or closes the connection."""
     with expect_still_serving(target, model):
         expect_settled(target.send(build_message(model), fresh=True), name)
@@ -232,5 +236,5 @@ def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_ra
     message = model.raw(bytes(tensors[0].to_bytes())) if is_raw else model.request(tensors, send="json").message()
     with expect_still_serving(target, model):
         reply = target.send(message.with_body(encode(message.body)).with_header("Content-Encoding", coding), fresh=True)
-        if not is_declined(reply):
+        if not is_refused_or_closed(reply):
             expect(reply).tensors(model.expected(tensors))

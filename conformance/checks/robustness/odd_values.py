@@ -21,8 +21,8 @@ from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, rows
 from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC, HTTP
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.hostile_sending import Octets
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.edits import Set
 from conformance.wire.grpc_request import make_infer_message
@@ -122,7 +122,7 @@ def _call_for_classes(count: int) -> MessageBuilder:
     ),
 )
 def number_beyond_all_is_answered_or_refused(
-    target: Peer, model: Model, name: str, build_message: MessageBuilder
+    target: AnyTarget, model: Model, name: str, build_message: MessageBuilder
 ) -> None:
     """The server answers or refuses a number beyond 31, 32, 63 or 64 bits in time, or closes the connection."""
     with expect_still_serving(target, model):
@@ -158,7 +158,7 @@ def number_beyond_all_is_answered_or_refused(
     ],
 )
 def number_beyond_all_is_answered_or_refused_over_grpc(
-    target: Peer, model: Model, name: str, build_message: MessageBuilder
+    target: AnyTarget, model: Model, name: str, build_message: MessageBuilder
 ) -> None:
     """Over gRPC, the server answers or refuses a number beyond 31, 32 or 62 bits in time, or closes the connection."""
     with expect_still_serving(target, model):

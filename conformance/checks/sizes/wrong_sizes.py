@@ -18,7 +18,7 @@ from conformance.checks.sizes.wrong_size_requests import (
 )
 from conformance.checks.support.deployed_models import to_json
 from conformance.checks.support.inputs import require_several_inputs
-from conformance.checks.support.refusals import Refusal, expect_refused, make_refusal_rows
+from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, send_binary
 from conformance.discovery.control_oracle import as_tensor
 from conformance.expect.expectation import expect
@@ -43,7 +43,7 @@ _ROWS = make_refusal_rows(REFUSALS)
 @rows(*_ROWS)
 def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses sizes that do not assign each byte to exactly one input."""
-    expect_refused(target, model, refusal)
+    expect_fault_refused(target, model, refusal)
 
 
 @check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")

@@ -19,8 +19,8 @@ from conformance.checks.state.request_forms import (
 )
 from conformance.checks.support.changed_tensors import fill_strings
 from conformance.checks.support.inputs import make_large_inputs
-from conformance.checks.support.refusals import DECLINED_STATUSES
-from conformance.expect.refusals import expect_declining_status, is_refused
+from conformance.checks.support.refusals import LIMIT_STATUSES
+from conformance.expect.refusals import expect_refusal_status, is_refused
 from conformance.expect.unmet import NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -213,10 +213,10 @@ def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -
     """The server decodes a body in chunks of any size, or refuses the request; it may refuse JSON only with 411."""
     message, tensors = split.build(model)
     reply = target.send_in_pieces(message, split.find_offsets(message), chunks=PLAIN_CHUNKS)
-    return _expect_read_or_declined(target, model, split.form, reply, tensors)
+    return _expect_read_or_refused(target, model, split.form, reply, tensors)
 
 
-def _expect_read_or_declined(
+def _expect_read_or_refused(
     target: Target, model: Model, form: AnyForm, reply: Reply, tensors: Sequence[Tensor]
 ) -> str:
     """Expect the server to read a chunked request or to refuse it; return a note that says what it did.
@@ -224,9 +224,9 @@ def _expect_read_or_declined(
     The server may refuse JSON only with status 411. It may refuse binary data with any status, unless it reads the same
     body in one chunk: then it does not refuse chunks, but cannot decode them all.
     """
-    is_declined = form != "json" and is_refused(target, model, reply)
-    if reply.status == LENGTH_REQUIRED or (is_declined and not _is_read_in_one_chunk(target, reply)):
-        expect_declining_status(reply)
+    was_refused = form != "json" and is_refused(target, model, reply)
+    if reply.status == LENGTH_REQUIRED or (was_refused and not _is_read_in_one_chunk(target, reply)):
+        expect_refusal_status(reply)
         return f"refused with {reply.status}"
     _expect_chunks_read(target, reply, model.expected(tensors), "HTTP-CHUNKED")
     return "decoded"
@@ -234,7 +234,7 @@ def _expect_read_or_declined(
 
 def _is_read_in_one_chunk(target: Target, refusal: Reply) -> bool:
     """Say whether the server answers the body of a refused request in one plain chunk; if it is busy, return False."""
-    if refusal.status in DECLINED_STATUSES:
+    if refusal.status in LIMIT_STATUSES:
         return False
     return target.send_in_pieces(refusal.exchange.message, (), chunks=PLAIN_CHUNKS, at_once=True).succeeded
 
@@ -282,7 +282,7 @@ def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm,
     """The server ignores chunk extensions, and reads chunk sizes with capital letters and leading zeros."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
     reply = target.send_in_pieces(message, [_choose_split_offset(message)], chunks=chunks, at_once=True)
-    return _expect_read_or_declined(target, model, form, reply, tensors)
+    return _expect_read_or_refused(target, model, form, reply, tensors)
 
 
 @check("state.trailers-are-passed-over", answers=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
@@ -317,4 +317,4 @@ def many_small_chunks_are_one_body(
     message, tensors = make_form_request(model, form, length, 1)
     message = message.with_body(padding + message.body)
     reply = target.send_in_pieces(message, range(1, len(message.body)), chunks=PLAIN_CHUNKS, at_once=True)
-    return _expect_read_or_declined(target, model, form, reply, tensors)
+    return _expect_read_or_refused(target, model, form, reply, tensors)

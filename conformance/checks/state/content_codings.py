@@ -15,10 +15,10 @@ from conformance.checks.state.request_forms import (
     send_answered_request,
 )
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.content_coding import compress_gzip, compress_zlib, decode_reply, is_accepted
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_declining_status
+from conformance.expect.refusals import expect_alive, expect_refusal_status
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -150,7 +150,7 @@ def coded_request_is_decoded_or_refused(target: Target, model: Model, form: AnyF
 # Codings of one gzip member; a decoder has to skip a file name in it (RFC 1952, 2.3.1.2).
 _PLAIN_GZIP = ("gzip", "gzip-in-whole-words")
 # Statuses that say that the server does not support a coding, needs a length, limits bodies, or is busy.
-_UNSUPPORTED_STATUSES = (LENGTH_REQUIRED, 415, *DECLINED_STATUSES)
+_UNSUPPORTED_STATUSES = (LENGTH_REQUIRED, 415, *LIMIT_STATUSES)
 _CONTROL_LENGTHS = (3, 1000)  # elements of the requests that show whether a server decodes gzip
 
 
@@ -176,7 +176,7 @@ def _expect_decoded_or_refused(
         expect_alive(target, model)
         is_free = coding not in _PLAIN_GZIP or reply.status in _UNSUPPORTED_STATUSES
         if is_free or is_wrong_without_content_coding() or not _is_gzip_decoded(target, model, form):
-            expect_declining_status(reply)
+            expect_refusal_status(reply)
             return f"refused with {reply.status}"
     with block_if(
         is_wrong_without_content_coding, "the same request in chunks without a content coding also gets a wrong answer"

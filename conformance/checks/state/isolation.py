@@ -10,7 +10,7 @@ from conformance.checks.state.request_forms import (
     AnyForm,
     expect_correct_outputs,
     expect_own_answer,
-    is_turned_away,
+    is_closed_under_load,
     make_form_request,
     make_form_row,
     make_salted_request,
@@ -20,7 +20,7 @@ from conformance.checks.state.request_forms import (
 from conformance.checks.support.changed_tensors import WIDE_FLOATS
 from conformance.checks.support.classes import read_classes
 from conformance.checks.support.inputs import make_large_inputs, require_distinct_answers
-from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.class_texts import find_highest
 from conformance.expect.content_coding import compress_gzip
 from conformance.expect.expectation import expect
@@ -30,8 +30,8 @@ from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, HTTP, RAW
 from conformance.spec.fit import ANY, JSON, RAW_FLOATS, VARIABLE_FLOATS, Fit
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
@@ -73,7 +73,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
     Row("growing-json", (SHRINKING_COUNTS[::-1], "json"), fit=JSON),
     Row("shrinking-binary", (SHRINKING_COUNTS, "binary"), needs=BINARY, fit=ANY),
 )
-def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[int], form: Form) -> None:
+def answers_in_turn_are_their_own(target: AnyTarget, model: Model, lengths: Sequence[int], form: Form) -> None:
     """An answer contains nothing of the longer or shorter answer before it."""
     require_distinct_answers(model, *(make_salted_tensors(model, length, salt) for salt, length in enumerate(lengths)))
     for salt, length in enumerate(lengths):
@@ -89,7 +89,7 @@ def answers_in_turn_are_their_own(target: Peer, model: Model, lengths: Sequence[
     Row("binary", ("binary",), needs=BINARY, fit=VARIABLE_FLOATS),
     Row("raw", ("raw",), needs=RAW, fit=RAW_FLOATS),
 )
-def large_answers_leave_nothing_behind(target: Peer, model: Model, form: AnyForm) -> None:
+def large_answers_leave_nothing_behind(target: AnyTarget, model: Model, form: AnyForm) -> None:
     """The answer to a small request contains nothing of the large request before it."""
     large, small = make_large_inputs(model, LARGE_COUNT), _negate_floats(model.sample())
     expected = [model.expected(tensors) for tensors in (large, small)]
@@ -117,7 +117,7 @@ def _build_request_in_form(model: Model, tensors: Sequence[Tensor], form: AnyFor
     *[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")],
     Row("own", needs=BINARY, fit=JSON),
 )
-def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
+def forms_in_turn_keep_apart(target: AnyTarget, model: Model) -> None:
     """JSON and binary requests on one connection leave no trace in each other's answers."""
     forms: tuple[Form, ...] = ("json", "binary", "json", "binary", "binary", "json")
     require_distinct_answers(model, *(make_salted_tensors(model, 5 + salt, salt) for salt in range(len(forms))))
@@ -127,7 +127,7 @@ def forms_in_turn_keep_apart(target: Peer, model: Model) -> None:
 
 
 @claim("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
-def id_is_not_left_over(target: Peer, model: Model) -> None:
+def id_is_not_left_over(target: AnyTarget, model: Model) -> None:
     """The server does not put the id of an earlier request into the answer to a request without an id."""
     target.infer(model.request(send="json", request_id="the-one-before"))
     reply = target.infer(model.request(send="json"))
@@ -149,7 +149,7 @@ def id_is_not_left_over(target: Peer, model: Model) -> None:
     ),
 )
 def like_requests_have_answers_of_their_own(
-    target: Peer, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
+    target: AnyTarget, model: Model, form: Form, length: int = SMALL_COUNT, padding: bytes = b""
 ) -> None:
     """The server gives requests that differ only in their elements different answers."""
     first, second = _find_distinguishable_inputs(model, length)
@@ -210,13 +210,13 @@ def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[T
     Row("json", ("json",), fit=JSON),
     Row("binary", ("binary",), needs=BINARY, fit=ANY),
 )
-def answers_in_flight_are_their_own(target: Peer, model: Model, form: Form) -> None:
+def answers_in_flight_are_their_own(target: AnyTarget, model: Model, form: Form) -> None:
     """The server answers each of 32 concurrent requests with the id and the tensors of that request."""
     lengths = [1 + k % 4 if model.role.batching else 1 + 3 * k for k in range(CONCURRENT_COUNT)]
     require_distinct_answers(model, *(make_salted_tensors(model, length, k) for k, length in enumerate(lengths)))
     messages = [target.message(make_salted_request(model, form, length, k)) for k, length in enumerate(lengths)]
     for k, reply in enumerate(target.send_together(messages)):
-        if not is_turned_away(target, reply):
+        if not is_closed_under_load(target, reply):
             expect_own_answer(target, reply, model, lengths[k], k, "OIP-ISOLATION")
 
 
@@ -361,7 +361,7 @@ def _make_numbered_inputs(model: Model, number: int) -> Tensors:
         for form_names in FORM_GROUPS
     ]
 )
-def forms_in_flight_keep_apart(target: Peer, model: Model, form_names: Sequence[str]) -> None:
+def forms_in_flight_keep_apart(target: AnyTarget, model: Model, form_names: Sequence[str]) -> None:
     """The server answers each of 32 concurrent requests in different forms with the tensors of that request."""
     require_distinct_answers(model, *(_make_numbered_inputs(model, k) for k in range(CONCURRENT_COUNT)))
     for name in form_names:
@@ -376,7 +376,7 @@ def forms_in_flight_keep_apart(target: Peer, model: Model, form_names: Sequence[
         _expect_own_answer(target, model, request_form, tensors, reply)
 
 
-def _expect_right_when_alone(target: Peer, model: Model, name: str) -> None:
+def _expect_right_when_alone(target: AnyTarget, model: Model, name: str) -> None:
     """Send one request in this form, without concurrent requests, and require the correct answer.
 
     Raises:
@@ -396,16 +396,18 @@ def _expect_right_when_alone(target: Peer, model: Model, name: str) -> None:
         raise BlockedError(f"one {name} request alone also gets a wrong answer", unmet) from None
 
 
-def _expect_own_answer(target: Peer, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply) -> None:
-    """Expect the correct answer to these tensors, unless the server declined the request because of load or size.
+def _expect_own_answer(
+    target: AnyTarget, model: Model, request_form: RequestForm, tensors: Tensors, reply: Reply
+) -> None:
+    """Expect the correct answer to these tensors, unless the server refused the request because of load or size.
 
-    An ended connection also declines the request: see `is_turned_away`.
+    An ended connection is a refusal as well: see `is_closed_under_load`.
 
     Raises:
         UnmetError: the answer is wrong.
         BlockedError: the same request alone also gets a wrong answer.
     """
-    if reply.status in DECLINED_STATUSES or is_turned_away(target, reply):
+    if reply.status in LIMIT_STATUSES or is_closed_under_load(target, reply):
         return
     try:
         with attribute_to("OIP-ISOLATION"):

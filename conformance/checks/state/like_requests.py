@@ -16,9 +16,9 @@ from conformance.spec.check import Only, Row, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, HTTP, RAW
 from conformance.spec.fit import JSON, RAW_FLOATS, SCORED, VARIABLE_FLOATS, Fit
 from conformance.spec.text import format_shape
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
-from conformance.transport.peer import Peer
 from conformance.wire.request import ABSENT, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
 
@@ -40,7 +40,7 @@ def _make_outputs_judge(*tensors: Tensor, form: str = "") -> Judge:
 # --- one element ------------------------------------------------------------------------------------------------------
 
 
-def _expect_large_inputs_told_apart(target: Peer, model: Model, form: AnyForm) -> None:
+def _expect_large_inputs_told_apart(target: AnyTarget, model: Model, form: AnyForm) -> None:
     """Send a deployed model two large requests that differ only in the last element of the first input.
 
     Expect the correct answer to each.
@@ -104,7 +104,7 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
     Row("own-binary-last", ("binary", None, -1), needs=BINARY, fit=VARIABLE_FLOATS),
     Row("own-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
 )
-def one_other_element_is_seen(target: Peer, model: Model, form: AnyForm, count: int | None, position: int) -> None:
+def one_other_element_is_seen(target: AnyTarget, model: Model, form: AnyForm, count: int | None, position: int) -> None:
     """The server gives the correct answer if only one element differs from the previous request."""
     if count is None:
         _expect_large_inputs_told_apart(target, model, form)
@@ -112,7 +112,7 @@ def one_other_element_is_seen(target: Peer, model: Model, form: AnyForm, count: 
     _expect_requests_told_apart(target, _build_pair_with_other_element(model, form, count, position))
 
 
-def _expect_requests_told_apart(target: Peer, pair: Sequence[JudgedRequest]) -> None:
+def _expect_requests_told_apart(target: AnyTarget, pair: Sequence[JudgedRequest]) -> None:
     """Send two requests and expect the correct answer to the second.
 
     Raises:
@@ -155,7 +155,7 @@ _ALIKE: Mapping[str, tuple[str, Sequence[tuple[Sequence[object], Sequence[int]]]
     ]
 )
 def inputs_that_look_alike_are_told_apart(
-    target: Peer, model: Model, form: AnyForm, pair: Sequence[tuple[Sequence[object], Sequence[int]]]
+    target: AnyTarget, model: Model, form: AnyForm, pair: Sequence[tuple[Sequence[object], Sequence[int]]]
 ) -> None:
     """The server gives the correct answer if only borders of strings, signs of zeros or the shape differ."""
     _expect_requests_told_apart(
@@ -229,7 +229,7 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
     ]
 
 
-@claim("state.another-wish-for-the-same-tensors-is-seen", answers="OIP-ISOLATION")
+@claim("state.other-requested-outputs-are-seen", answers="OIP-ISOLATION")
 @rows(
     Row(
         "json-then-binary",
@@ -250,7 +250,7 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
     Row("framed-then-raw", (_build_binary_and_raw_pair,), role="identity_uint8", needs=(*BINARY, *RAW)),
 )
 def other_requested_outputs_are_seen(
-    target: Peer, model: Model, pair: Callable[[Model], Sequence[JudgedRequest]]
+    target: AnyTarget, model: Model, pair: Callable[[Model], Sequence[JudgedRequest]]
 ) -> None:
     """The server gives the correct answer if only the requested outputs differ from the previous request."""
     _expect_requests_told_apart(target, pair(model))
@@ -258,7 +258,7 @@ def other_requested_outputs_are_seen(
 
 @claim("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
-def same_body_for_another_model_is_seen(target: Peer, model: Model, form: AnyForm) -> None:
+def same_body_for_another_model_is_seen(target: AnyTarget, model: Model, form: AnyForm) -> None:
     """The server passes a body to the model in the path, even if another model received the same body before."""
     other = target.model("cast_int32_fp32", model.salt)
     if other is None:
@@ -345,7 +345,7 @@ def _make_option_rows() -> Iterator[Row]:
 @claim("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
 @rows(*_make_option_rows())
 def options_end_with_their_request(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     build_request: RequestBuilder,
     change: Callable[[InferRequest], InferRequest],

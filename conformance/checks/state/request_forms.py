@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from conformance.checks.support.framing import WRONG_LENGTH
-from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.attribution import attribute_missing_answer
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
@@ -16,8 +16,8 @@ from conformance.spec.check import Row
 from conformance.spec.extensions import BINARY
 from conformance.spec.fit import ANY, JSON, RAW_FLOATS, Fit
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest, Message
@@ -42,12 +42,12 @@ def make_salted_tensors(model: Model, length: int, salt: int) -> list[Tensor]:
     return model.build_salted_inputs(model.limit_length(length), salt)
 
 
-def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
+def expect_own_answer(target: AnyTarget, reply: Reply, model: Model, length: int, salt: int, requirement: str) -> None:
     """Expect the correct outputs for the request made from `salt`, and not the id of another request.
 
-    An answer that declines the request because of load or size is not judged.
+    A refusal because of load or size is not judged.
     """
-    if reply.status in DECLINED_STATUSES:
+    if reply.status in LIMIT_STATUSES:
         return
     found = (reply.answer.document or {}).get("id") if reply.succeeded else None
     own = make_salted_id(salt)
@@ -56,7 +56,7 @@ def expect_own_answer(target: Peer, reply: Reply, model: Model, length: int, sal
     expect_correct_outputs(target, reply, model.expected(make_salted_tensors(model, length, salt)), requirement)
 
 
-def is_turned_away(target: Peer, reply: Reply) -> bool:
+def is_closed_under_load(target: AnyTarget, reply: Reply) -> bool:
     """Return whether the server ended the connection of a concurrent request, but answers the same request alone.
 
     A server may limit its connections, and may close a connection at any time (RFC 9112, 9.4 and 9.5). It mixes up no
@@ -75,7 +75,7 @@ def is_turned_away(target: Peer, reply: Reply) -> bool:
     return alone.succeeded
 
 
-def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
+def expect_correct_outputs(target: AnyTarget, reply: Reply, tensors: Iterable[Tensor], requirement: str) -> None:
     """Expect an answer to contain these tensors; after a failure, send the request again, alone and in one piece.
 
     If the second answer is correct, any fault in the first answer breaks `requirement`.
@@ -99,7 +99,7 @@ def expect_correct_outputs(target: Peer, reply: Reply, tensors: Iterable[Tensor]
         raise
 
 
-def require_answer_alone(target: Peer, reply: Reply) -> None:
+def require_answer_alone(target: AnyTarget, reply: Reply) -> None:
     """Require that the server answers a failed request if it is sent alone, on a new connection.
 
     Raises:
@@ -155,7 +155,7 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
     return message, expected
 
 
-def require_raw_answered(target: Peer, model: Model, message: Message) -> None:
+def require_raw_answered(target: AnyTarget, model: Model, message: Message) -> None:
     """Require that a deployed model does not refuse raw requests; `message` is such a request.
 
     Raises:

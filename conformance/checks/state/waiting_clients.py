@@ -13,7 +13,7 @@ from conformance.checks.state.request_forms import (
     require_http_1_1,
     send_answered_request,
 )
-from conformance.checks.support.refusals import DECLINED_STATUSES
+from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
@@ -126,7 +126,7 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
         return not is_met(lambda: expect(target.send(message)).tensors(expected))
 
     reply = target.send_and_read_late(message)  # no control request first: these exchanges are large in recordings
-    if reply.is_refusal and reply.status not in DECLINED_STATUSES:
+    if reply.is_refusal and reply.status not in LIMIT_STATUSES:
         raise NotApplicableError(
             f"the server refuses a request of {len(message.body)} bytes: {escape_text(reply.outcome())}"
         )

@@ -13,8 +13,8 @@ from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.text import format_element
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import Target
 from conformance.wire import strings
 from conformance.wire.finding import format_value as quoted
@@ -134,7 +134,7 @@ def _describe_labels(labels: Sequence[str]) -> str:
 # --- labels of a deployed model ---------------------------------------------------------------------------------------
 
 
-def expect_same_label_everywhere(target: Peer, model: Model, send: Form) -> None:
+def expect_same_label_everywhere(target: AnyTarget, model: Model, send: Form) -> None:
     """Expect each index to have the same label in every answer and at every rank.
 
     Raises:
@@ -146,7 +146,7 @@ def expect_same_label_everywhere(target: Peer, model: Model, send: Form) -> None
     raise NotApplicableError(f"{model.name} returns no label for an index that occurs at two ranks")
 
 
-def expect_no_colon_without_label(target: Peer, model: Model, send: Form) -> None:
+def expect_no_colon_without_label(target: AnyTarget, model: Model, send: Form) -> None:
     """Expect a class without a label to end with its index, not with a colon.
 
     Raises:
@@ -161,7 +161,9 @@ def expect_no_colon_without_label(target: Peer, model: Model, send: Form) -> Non
             raise UnmetError("classes without labels, which end with their index", "a colon after each index")
 
 
-def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, min_ranks: int = 1) -> dict[int, str | None]:
+def _collect_labels(
+    target: AnyTarget, model: Model, name: str, send: Form, *, min_ranks: int = 1
+) -> dict[int, str | None]:
     """Return index -> label, or None for no label, for the indices that occur at `min_ranks` or more ranks.
 
     Raises:
@@ -189,7 +191,7 @@ def _collect_labels(target: Peer, model: Model, name: str, send: Form, *, min_ra
     return {index: label for index, label in labels.items() if len(ranks[index]) >= min_ranks}
 
 
-def _request_cases(target: Peer, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
+def _request_cases(target: AnyTarget, model: Model, name: str, send: Form) -> Iterator[ClassifiedAnswer]:
     """Request classes of an output twice for each of several inputs: all classes, and one class. Yield the answers."""
     for tensors in model.draw_several():
         for count in (None, 1):

@@ -23,8 +23,8 @@ from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text, format_shape
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.wire import strings
 from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
@@ -49,12 +49,14 @@ def list_output_names(model: Model, name: str, *, is_first: bool) -> list[str]:
     return [name, *others] if is_first else [*others, name]
 
 
-def ask(target: Peer, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json") -> Reply:
+def ask(
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], *outputs: RequestedOutput, send: Form = "json"
+) -> Reply:
     """Send a request with these inputs and requested outputs; if it is refused, act as `request_classes` does."""
     return request_classes(target, model.request(tensors, send=send, outputs=outputs))
 
 
-def request_classes(target: Peer, request: InferRequest) -> Reply:
+def request_classes(target: AnyTarget, request: InferRequest) -> Reply:
     """Send a request for classes; if it is refused, send it again without `classification` to find the cause.
 
     Raises:
@@ -189,7 +191,7 @@ class ClassifiedAnswer:
         right: the expected output without classification, which contains the scores.
     """
 
-    target: Peer
+    target: AnyTarget
     model: Model
     tensors: tuple[Tensor, ...]
     send: Form
@@ -201,7 +203,7 @@ class ClassifiedAnswer:
     @classmethod
     def ask(
         cls,
-        target: Peer,
+        target: AnyTarget,
         model: Model,
         values: Any = None,
         count: int | None = None,

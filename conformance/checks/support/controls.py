@@ -26,12 +26,12 @@ from conformance.discovery.control_oracle import as_tensor
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.difference import are_distinct, find_difference
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_declining_status
+from conformance.expect.refusals import expect_refusal_status
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -71,7 +71,7 @@ def expect_outputs(reply: Reply, model: Model, tensors: Sequence[Tensor], *, is_
 
 
 def expect_right(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     tensors: Sequence[Tensor],
     send: Form | Collection[str] = "binary",
@@ -100,7 +100,7 @@ def _find_tolerance(reply: Reply, *, is_json: bool) -> bool | None:
 
 
 def is_right(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     tensors: Sequence[Tensor],
     send: Form | Collection[str] = "binary",
@@ -125,7 +125,7 @@ def is_wrong_if_accepted(expectation: Callable[[], object]) -> bool:
         return False
 
 
-def is_side_right(target: Peer, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+def is_side_right(target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
     """Say whether the server returns correct outputs in an exchange with binary data on `side`."""
     return is_right(target, model, tensors, **SIDES[side])
 
@@ -134,7 +134,7 @@ def is_side_right(target: Peer, model: Model, tensors: Sequence[Tensor], side: S
 
 
 def expect_side(
-    target: Peer, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor] | None = None
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor] | None = None
 ) -> None:
     """Expect correct outputs of a role for values that JSON can carry, with binary data on `side`; see `SIDES`.
 
@@ -146,7 +146,7 @@ def expect_side(
 
 
 @contextmanager
-def _let_both_sides_decide(target: Peer, model: Model, tensors: Sequence[Tensor]) -> Iterator[None]:
+def _let_both_sides_decide(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> Iterator[None]:
     """After a failure, let an exchange with binary data in both directions decide, if the JSON answer is wrong as well.
 
     A server may change some values when it reads or writes JSON. What is expected of a deployed model is its JSON
@@ -161,7 +161,7 @@ def _let_both_sides_decide(target: Peer, model: Model, tensors: Sequence[Tensor]
 
 
 def _block_if_plain_is_wrong(
-    target: Peer, model: Model, plain: Sequence[Tensor] | None, side: Side
+    target: AnyTarget, model: Model, plain: Sequence[Tensor] | None, side: Side
 ) -> AbstractContextManager[None]:
     return block_if(
         lambda: plain is not None and not is_side_right(target, model, plain, side),
@@ -170,7 +170,7 @@ def _block_if_plain_is_wrong(
 
 
 def expect_read(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     tensors: Sequence[Tensor],
     misread: Sequence[Tensor] | None = None,
@@ -211,7 +211,7 @@ def expect_read(
 
 
 def _are_other_inputs_wrong(
-    target: Peer, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
     """Say whether the answer to `plain` is wrong, or the answer if only inputs outside `names` are binary data."""
     others = [tensor.name for tensor in tensors if tensor.name not in (*names, *model.binary_inputs)]
@@ -223,7 +223,7 @@ def _are_other_inputs_wrong(
 
 
 def expect_written(
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     tensors: Sequence[Tensor],
     apply_fault: ArrayChange | None = None,
@@ -260,12 +260,12 @@ def expect_written(
             expect(reply).free_of(*free_of).tensors([right], through_json=True)
 
 
-def request_single_output(target: Peer, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
+def request_single_output(target: AnyTarget, model: Model, tensors: Sequence[Tensor], name: str) -> Reply:
     """Request a single output as binary data; the inputs are JSON if JSON can carry them."""
     return target.infer(model.request(tensors, send="json", outputs=[RequestedOutput(name, True)]))
 
 
-def is_output_written_alone(target: Peer, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
+def is_output_written_alone(target: AnyTarget, model: Model, tensors: Sequence[Tensor], name: str) -> bool:
     """Say whether the server returns the correct output if only this output is requested, as binary data."""
     return is_right(target, model, tensors, "json", outputs=[RequestedOutput(name, True)])
 
@@ -303,12 +303,12 @@ def _is_wrong_otherwise(right: Tensor, reply: Reply, apply_fault: ArrayChange | 
 NO_BINARY_REQUEST = "the server answers no request with binary data"
 
 
-def is_binary_refused(target: Peer, model: Model) -> bool:
+def is_binary_refused(target: AnyTarget, model: Model) -> bool:
     """Say whether a deployed model refuses a plain binary request; False for the model of a role."""
     return model.is_own_oracle and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
 
 
-def is_binary_misread(target: Peer, model: Model, tensors: Sequence[Tensor]) -> bool:
+def is_binary_misread(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a deployed model misreads these inputs as binary data; False for the model of a role."""
     return model.is_own_oracle and not is_right(target, model, tensors)
 
@@ -316,7 +316,7 @@ def is_binary_misread(target: Peer, model: Model, tensors: Sequence[Tensor]) -> 
 # --- binary data in both directions -----------------------------------------------------------------------------------
 
 
-def expect_both_sides(target: Peer, model: Model, tensors: Sequence[Tensor], written: str) -> None:
+def expect_both_sides(target: AnyTarget, model: Model, tensors: Sequence[Tensor], written: str) -> None:
     """Expect correct outputs if both the request and the answer are binary data.
 
     `written` is the requirement on binary outputs. A failure is attributed to this requirement if the answer is at
@@ -337,7 +337,7 @@ def expect_both_sides(target: Peer, model: Model, tensors: Sequence[Tensor], wri
         raise
 
 
-def _is_answer_at_fault(target: Peer, model: Model, tensors: Sequence[Tensor]) -> bool:
+def _is_answer_at_fault(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     as_json = target.infer(model.request(tensors, **SIDES["read"]))
     if is_met(lambda: expect(as_json).tensors(compute_outputs(model, tensors), through_json=False)):
         return True
@@ -365,7 +365,7 @@ def _keep_json_elements(tensor: Tensor) -> Any:
 
 def expect_several_tensors(
     reply: Reply,
-    target: Peer,
+    target: AnyTarget,
     model: Model,
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
@@ -401,14 +401,16 @@ def expect_several_tensors(
         ) from None
 
 
-def _is_right_without_others(target: Peer, model: Model, inputs: Sequence[Tensor], tensor: Tensor, side: Side) -> bool:
+def _is_right_without_others(
+    target: AnyTarget, model: Model, inputs: Sequence[Tensor], tensor: Tensor, side: Side
+) -> bool:
     """Say whether a tensor is right alone: in an identity model, or as the only binary output of a deployed model."""
     if model.is_own_oracle:
         return side == "read" or is_output_written_alone(target, model, inputs, tensor.name)
     return is_right_alone(target, tensor, side)
 
 
-def is_right_alone(target: Peer, tensor: Tensor, side: Side) -> bool:
+def is_right_alone(target: AnyTarget, tensor: Tensor, side: Side) -> bool:
     """Say whether the identity model for the tensor's datatype returns the flattened tensor unchanged.
 
     Return True if the server has no such model.
@@ -420,7 +422,7 @@ def is_right_alone(target: Peer, tensor: Tensor, side: Side) -> bool:
     return model is None or is_side_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
 
 
-def is_carried_as_binary(target: Peer, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
+def is_carried_as_binary(target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
     """Say whether the server handles these tensors correctly in three simpler exchanges with binary data.
 
     The first exchange sends these tensors as binary data in both directions. The second sends only the first tensor,
@@ -440,7 +442,7 @@ def is_carried_as_binary(target: Peer, model: Model, tensors: Sequence[Tensor], 
 # --- no elements, another order ---------------------------------------------------------------------------------------
 
 
-def is_refused_as_json_too(target: Peer, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
+def is_refused_as_json_too(target: AnyTarget, model: Model, tensors: Sequence[Tensor], reply: Reply | None) -> bool:
     """Say whether the server refused a request and also refuses the same tensors sent as JSON.
 
     Use this for tensors without elements: no document requires a server to accept them.
@@ -453,11 +455,11 @@ def is_refused_as_json_too(target: Peer, model: Model, tensors: Sequence[Tensor]
     plain = target.infer(model.request(tensors, send="json"))
     if (plain.status or 0) < 400:
         return False
-    expect_declining_status(reply)
+    expect_refusal_status(reply)
     return True
 
 
-def are_equal_inputs_right(target: Peer) -> bool:
+def are_equal_inputs_right(target: AnyTarget) -> bool:
     """Say whether the server answers correctly if all binary inputs are equal, so that their order cannot matter."""
     model = target.model("add_sub")
     if model is None:
@@ -466,7 +468,7 @@ def are_equal_inputs_right(target: Peer) -> bool:
     return is_side_right(target, model, equal_inputs, "read")
 
 
-def is_right_in_name_order(target: Peer, model: Model, tensors: Sequence[Tensor]) -> bool:
+def is_right_in_name_order(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether the server reads binary inputs correctly if they are sorted by name; False if already sorted.
 
     A server that expects this order assigns inputs in declared order to the wrong names.
@@ -495,7 +497,7 @@ def mark_not_applicable_if(is_undecided: Callable[[], bool], reason: str) -> Ite
 OTHER_FORM: dict[Form, Form] = {"json": "binary", "binary": "json"}
 
 
-def expect_contents(target: Peer, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
+def expect_contents(target: AnyTarget, model: Model, tensors: Sequence[Tensor], send: Form) -> Reply:
     """Send inputs in raw (`binary`) or typed (`json`) contents, expect correct outputs, and return the reply.
 
     Raises:
@@ -510,7 +512,9 @@ def expect_contents(target: Peer, model: Model, tensors: Sequence[Tensor], send:
 _OTHER_FORM_WRONG = "the answer has the other form of contents, and requests in that form also get wrong answers"
 
 
-def _is_wrong_in_other_form(target: Peer, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply) -> bool:
+def _is_wrong_in_other_form(
+    target: AnyTarget, model: Model, tensors: Sequence[Tensor], send: Form, reply: Reply
+) -> bool:
     """Say whether the answer has contents of the other form, and a request in that form gets a wrong answer."""
     found_forms = {output.binary for output in reply.answer.outputs}
     if not model.role.is_json_capable or found_forms != {send == "json"}:
@@ -528,7 +532,7 @@ def require_typed_inputs_accepted(reply: Reply, model: Model) -> None:
         raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
 
 
-def find_answer_form(target: Peer, model: Model) -> Form:
+def find_answer_form(target: AnyTarget, model: Model) -> Form:
     """Return a form of contents in which the server accepts a plain call: typed ("json") if possible, else raw."""
     typed = model.role.is_json_capable and target.infer(model.request(send="json")).succeeded
     return "json" if typed else "binary"
@@ -558,7 +562,7 @@ def expect_answered_or_block(reply: Reply) -> Reply:
 ISOLATION = "OIP-ISOLATION"
 
 
-def attribute_to_isolation(target: Peer, unmet: UnmetError, expect_correct: Callable[[Reply], object]) -> None:
+def attribute_to_isolation(target: AnyTarget, unmet: UnmetError, expect_correct: Callable[[Reply], object]) -> None:
     """Attribute a wrong HTTP answer to OIP-ISOLATION if the server answers the repeated request correctly.
 
     Args:
@@ -573,7 +577,9 @@ def attribute_to_isolation(target: Peer, unmet: UnmetError, expect_correct: Call
         unmet.requirement = ISOLATION
 
 
-def expect_or_attribute_to_isolation(target: Peer, reply: Reply, expect_correct: Callable[[Reply], object]) -> None:
+def expect_or_attribute_to_isolation(
+    target: AnyTarget, reply: Reply, expect_correct: Callable[[Reply], object]
+) -> None:
     """Expect a correct answer; report OIP-ISOLATION if only the repeated request gets a correct answer."""
     try:
         expect_correct(reply)

@@ -21,9 +21,9 @@ from conformance.spec.check import Only, Row
 from conformance.spec.extensions import BINARY, GRPC, HTTP
 from conformance.spec.fit import ANY, JSON
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.broken_request import is_broken
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.transport.target import BUSY_PAUSES_S
 from conformance.wire.finding import format_value
 from conformance.wire.json_text import parse_json
@@ -265,8 +265,8 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
 ABSENT_STATUSES = (404, 405, 501)
 
 
-def expect_health(target: Peer, model: Model, subject: str) -> Reply:
-    """Ask for the health of a subject (`Peer.ask_health`), expect that it is reported, and return the reply.
+def expect_health(target: AnyTarget, model: Model, subject: str) -> Reply:
+    """Ask for the health of a subject (`AnyTarget.ask_health`), expect that it is reported, and return the reply.
 
     The server may report that it is not ready, since another model may not be; but an internal error reports nothing.
     """
@@ -294,7 +294,7 @@ def expect_answered_call(reply: Reply) -> None:
         raise UnmetError(f"a {name}", f"{len(reply.body)} bytes that are no {name}", reply)
 
 
-def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T]) -> T:
+def expect_while_serving(target: AnyTarget, model: Model, attempt: Callable[[], T]) -> T:
     """Return the result of an attempt that must succeed while the model answers inference requests.
 
     A model may be loaded just now, so a failed attempt is repeated after pauses, each time behind an inference request.
@@ -316,7 +316,7 @@ def expect_while_serving(target: Peer, model: Model, attempt: Callable[[], T]) -
 
 
 def expect_requested_name(
-    target: Peer, reply: Reply, found: Any, model: Model, must: str, ask: Callable[[Model], Any]
+    target: AnyTarget, reply: Reply, found: Any, model: Model, must: str, ask: Callable[[Model], Any]
 ) -> None:
     """Expect a document to name the model of the request, or else a name that no other model has.
 
@@ -338,7 +338,7 @@ def find_other_role(model: Model) -> str:
     return "identity_int32" if model.role.name != "identity_int32" else "multi"
 
 
-def list_versions(target: Peer, model: Model) -> list[str]:
+def list_versions(target: AnyTarget, model: Model) -> list[str]:
     """Return the versions that a model's metadata list; an empty list if there are none."""
     listed = (target.describe(replace(model, version="")).answer.document or {}).get("versions")
     return [version for version in listed if isinstance(version, str)] if isinstance(listed, list) else []

@@ -17,7 +17,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.corner_values import PALINDROMES
 from conformance.roles.model import Model
 from conformance.roles.sample_values import make_sample_shape
-from conformance.transport.peer import Peer
+from conformance.transport.any_target import AnyTarget
 from conformance.wire.datatypes import DATATYPES, INTEGERS
 from conformance.wire.tensor import Tensor
 
@@ -84,7 +84,7 @@ def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor
     return model.build_salted_inputs(count, model.salt)
 
 
-def make_empty_inputs(target: Peer, model: Model, name: str = "") -> list[Tensor]:
+def make_empty_inputs(target: AnyTarget, model: Model, name: str = "") -> list[Tensor]:
     """Return inputs in which the input `name` has no elements; without a name, every input that can be empty.
 
     No document requires a model to accept such inputs.

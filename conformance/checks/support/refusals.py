@@ -13,23 +13,23 @@ from conformance.spec import ledger
 from conformance.spec.check import Row
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.fit import Fit
-from conformance.transport.client_names import find_refused_names, is_refused
+from conformance.transport.any_target import AnyTarget
+from conformance.transport.client_names import find_refused_names, is_client_refused
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 # Statuses of a server that is overloaded or limits bodies; they do not show that it mixes up requests.
-DECLINED_STATUSES = (413, 429, 503)
+LIMIT_STATUSES = (413, 429, 503)
 
 
-def require_client_served(target: Peer, reply: Reply, message: Message) -> None:
+def require_client_served(target: AnyTarget, reply: Reply, message: Message) -> None:
     """Require that the reply to `message` under a client's name is no refusal of this client.
 
     Raises:
         NotApplicableError: the server refuses the client, and serves other clients.
     """
-    if is_refused(reply) and find_refused_names(target.send, message):
+    if is_client_refused(reply) and find_refused_names(target.send, message):
         raise NotApplicableError(f"the server refuses this client by its name: {reply.status_line}")
 
 
@@ -115,7 +115,7 @@ class Refusal:
         return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
 
 
-def expect_refused(target: Peer, model: Model, refusal: Refusal) -> None:
+def expect_fault_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """Expect the server to refuse a request; if the refusal has `tensors`, a correct answer meets the MUST as well."""
     message, fault, should = refusal.message(model), refusal.described, refusal.requirement
     if refusal.tensors is None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.roles.model import Model
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
-from conformance.transport.peer import Peer
 
 UNLISTED_NUMBER = "4711"  # for servers whose versions are numbers
 
@@ -17,7 +17,7 @@ def read_named_version(reply: Reply) -> object:
     return (reply.answer.document or {}).get("model_version")
 
 
-def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> str:
+def find_default_version(target: AnyTarget, model: Model, listed: Sequence[str]) -> str:
     """Return the default version of a model; an empty string if that version is unknown.
 
     Other versions may have another signature or function. The default version is the only version in the metadata, or
@@ -33,7 +33,7 @@ def find_default_version(target: Peer, model: Model, listed: Sequence[str]) -> s
     return ""
 
 
-def may_be_alias(target: Peer, model: Model, named: object) -> bool:
+def may_be_alias(target: AnyTarget, model: Model, named: object) -> bool:
     """Return whether a listed version whose answers name another listed version may be another name of it.
 
     An alias leads to a version that names itself, on a server that looks versions up: it refuses unlisted ones.

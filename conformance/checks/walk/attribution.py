@@ -203,7 +203,7 @@ JSON_SPELLING_SIZE_AXES = ("spaces", "escapes", "numbers", "nesting")
 _JSON_SIZE_AXES = (*JSON_SPELLING_SIZE_AXES, "values", "outputs")
 
 
-def is_declined(found: MinimalFailure, role: Role) -> bool:
+def is_allowed_refusal(found: MinimalFailure, role: Role) -> bool:
     """Say whether the server refused the shrunk step, and the documents allow this refusal."""
     reply, remaining = found.unmet.reply, find_remaining_axes(found.step)
     if reply is None or not reply.is_refusal:

@@ -152,7 +152,7 @@ class Walk:
         if attribution.is_form_refused_in_http_1_0(found) and self._is_json_answered_in_http_1_0(salt):
             return False
         return (
-            attribution.is_declined(found, self._role)
+            attribution.is_allowed_refusal(found, self._role)
             or (attribution.is_possible_limit(found) and self._is_server_limit(found, salt))
             or (reply is not None and reply.is_refusal and has_more_classes_than_row(found.step, self._walker.model))
         )

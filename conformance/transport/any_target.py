@@ -11,7 +11,7 @@ from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.request import InferRequest, Message
 
 
-class Peer(Protocol):
+class AnyTarget(Protocol):
     """One target over one transport: `Target` over HTTP, `GrpcTarget` over gRPC. These classes document the methods.
 
     Attributes:
