@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from conformance.spec.extensions import TABLE
 from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide
 
@@ -15,15 +16,6 @@ Progress = Callable[[str], None]
 
 def ignore_progress(_: str) -> None:
     """Discard a progress message."""
-
-
-# The kind of model that a probe of an extension needs.
-_MODELS_TO_PROBE: Mapping[str, str] = {
-    "binary_tensor_data": "that answers requests",
-    "raw": "with one input",
-    "classification": "with a numeric output",
-    "classification_grpc": "with a numeric output",
-}
 
 
 @dataclass(slots=True)
@@ -77,7 +69,7 @@ class DiscoveryResult:
 
     def explain_absence(self, extension: str) -> str:
         """Return the answer that refused the probe of an extension, or the reason why there was no probe."""
-        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {_MODELS_TO_PROBE[extension]}"
+        return escape_text(self.refusals.get(extension, ""), 160) or f"no model {TABLE[extension].model}"
 
     def explain_missing_role(self, role: str) -> str:
         """Return a text: the role has no model; and if another model has its name, what that model is."""

@@ -33,8 +33,7 @@ from conformance.discovery.offered_extensions import send_request
 from conformance.expect.difference import DISTINCT
 from conformance.roles.guessed_inputs import UserInputError, UserInputs, build_user_tensors, guess_inputs, scale_inputs
 from conformance.roles.roles import TensorSpec
-from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
-from conformance.spec.fit import SCORED
+from conformance.spec.extensions import HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import FailureKind, Reply
@@ -119,15 +118,7 @@ def discover_models(
         models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
     target.broken = [one for one in target.broken if not _may_be_caused_by_guess(one)]
     asked = [model for model in models if not model.trouble]
-    for extension in OVER_HTTP if HTTP in transports else ():
-        offered_extensions.record_extension(
-            result, extension, wanted, offered_extensions.probe_models(target, extension, asked)
-        )
-    offered_extensions.record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
-    if GRPC in transports:
-        scored = [model for model in asked if SCORED.describe_mismatch(model.role.inputs, model.role.outputs) == ""]
-        probes = offered_extensions.probe_classes_over_grpc(target, scored)
-        offered_extensions.record_extension(result, OVER_GRPC[0], wanted, probes)
+    offered_extensions.record_extensions(result, wanted, transports, lambda prober: prober.probe_models(target, asked))
     result.models = {model.name: model.to_dict() for model in models}
     return result
 
@@ -481,8 +472,5 @@ def probe_extensions(target: Target, name: str) -> DiscoveryResult:
         SettingsError: the model does not exist, or its inputs are unknown.
     """
     alone, model = DiscoveryResult(), discover_model(target, name, {})
-    for extension in OVER_HTTP:
-        offered_extensions.record_extension(
-            alone, extension, (), offered_extensions.probe_models(target, extension, [model])
-        )
+    offered_extensions.record_extensions(alone, (), (HTTP,), lambda prober: prober.probe_models(target, [model]))
     return alone

@@ -10,7 +10,7 @@ refusal; `Target.broken` records it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,7 +20,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import SERVER_FAULTS
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
-from conformance.spec.extensions import GRPC, HTTP, OVER_GRPC, TRANSPORTS
+from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, PROTOCOL, TABLE, TRANSPORTS
 from conformance.spec.fit import SCORE_DATATYPES
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
@@ -30,11 +30,6 @@ from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import INFERENCE_HEADER, InferRequest, Message, RequestedOutput
-
-# Extensions that server metadata list by name. Raw binary requests have no name, since one of the two documents of the
-# binary tensor data extension does not define them: they are offered if they work.
-LISTED = ("binary_tensor_data", "classification")
-LISTED_OVER_GRPC = {"classification_grpc": "classification"}
 
 # Roles whose models can probe an extension, in order of preference.
 _BINARY_PROBE_ROLES = ("identity_int32", "identity_fp32", "identity_int64", "identity_uint8", "fixed", "multi")
@@ -189,6 +184,26 @@ def _describe_answer_form(reply: Reply) -> tuple[object, ...]:
     return reply.status, reply.header(INFERENCE_HEADER), outputs, kinds, reply.exchange.failure
 
 
+def record_extensions(
+    result: DiscoveryResult,
+    wanted: Sequence[str],
+    transports: Sequence[str],
+    probe: Callable[[Prober], Iterator[Probe]],
+) -> None:
+    """Store in the result which extensions over these transports are offered, and the base protocol.
+
+    Args:
+        result: the result of discovery so far.
+        wanted: the extensions that the user wants to judge; empty: those that the target offers.
+        transports: the transports over which the target answers.
+        probe: sends the probes of an extension, one at each step.
+    """
+    for extension, prober in PROBERS.items():
+        if (GRPC if extension in OVER_GRPC else HTTP) in transports:
+            record_extension(result, extension, wanted, probe(prober))
+    record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
+
+
 def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
     """Store in the result whether an extension is offered: asked for by the user, listed, or working in a probe.
 
@@ -203,7 +218,8 @@ def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[s
         if extension in wanted:
             result.offered[extension] = "asked for"
         return
-    if (extension in LISTED and extension in result.listed) or LISTED_OVER_GRPC.get(extension) in result.listed_grpc:
+    listed_as = TABLE[extension].listed_as
+    if listed_as and listed_as in (result.listed_grpc if extension in OVER_GRPC else result.listed):
         result.offered[extension] = "listed"
         return
     ignored = "the server ignores its parameter" if extension in OVER_GRPC else "the server ignores its parameters"
@@ -247,41 +263,22 @@ def _probe_classification(target: Target) -> Iterator[Probe]:
         yield send_probe(target, wanted, model.request(send="json", outputs=[name]))
 
 
-PROBES: dict[str, Callable[[Target], Iterator[Probe]]] = {
-    "binary_tensor_data": _probe_binary,
-    "raw": _probe_raw,
-    "classification": _probe_classification,
-}
+def _probe_classes_over_grpc(target: Target) -> Iterator[Probe]:
+    for model in _find_models(target, _CLASS_PROBE_ROLES):
+        yield from _probe_model_over_grpc(target, model)
 
 
-def probe_scored_roles_over_grpc(target: Target) -> Iterator[Probe]:
-    """Probe classification over gRPC with the models of roles that have scores."""
-    return probe_classes_over_grpc(target, _find_models(target, _CLASS_PROBE_ROLES))
-
-
-def probe_classes_over_grpc(target: Target, models: Iterable[Model]) -> Iterator[Probe]:
-    """Probe classification over gRPC with models that have a numeric output."""
-    for model in models:
-        name = next(spec.name for spec in model.role.outputs if spec.datatype in SCORE_DATATYPES)
-        asking = model.request(send=model.plain_input_form, outputs=[RequestedOutput(name, classification=1)])
-        plain = model.request(send=model.plain_input_form, outputs=[name])
-        yield send_probe(target, make_infer_message(asking), make_infer_message(plain))
+def _probe_model_over_grpc(target: Target, model: Model) -> Iterator[Probe]:
+    """Probe classification over gRPC with a model, if it has a numeric output."""
+    name = next((spec.name for spec in model.role.outputs if spec.datatype in SCORE_DATATYPES), None)
+    if name is None:
+        return
+    asking = model.request(send=model.plain_input_form, outputs=[RequestedOutput(name, classification=1)])
+    plain = model.request(send=model.plain_input_form, outputs=[name])
+    yield send_probe(target, make_infer_message(asking), make_infer_message(plain))
 
 
 # --- probes of deployed models ----------------------------------------------------------------------------------------
-
-
-def probe_models(target: Target, extension: str, models: Sequence[DeployedModel]) -> Iterator[Probe]:
-    """Probe an extension over HTTP with deployed models."""
-    for model in models:
-        if extension == "binary_tensor_data":
-            yield from _probe_deployed_binary(target, model)
-        elif extension == "raw" and len(model.tensors) == 1:
-            yield from (
-                Probe(target.infer(model.raw(encode_raw_body(tensor)))) for tensor in model.items() if tensor.elements
-            )
-        elif extension == "classification":
-            yield from _probe_deployed_classes(target, model)
 
 
 def _probe_deployed_binary(target: Target, model: DeployedModel) -> Iterator[Probe]:
@@ -293,6 +290,12 @@ def _probe_deployed_binary(target: Target, model: DeployedModel) -> Iterator[Pro
     yield Probe(target.infer(model.request(send="binary", outputs=model.build_outputs_member())))
 
 
+def _probe_deployed_raw(target: Target, model: DeployedModel) -> Iterator[Probe]:
+    if len(model.tensors) == 1:
+        tensors = [tensor for tensor in model.items() if tensor.elements]
+        yield from (Probe(target.infer(model.raw(encode_raw_body(tensor)))) for tensor in tensors)
+
+
 def _probe_deployed_classes(target: Target, model: DeployedModel) -> Iterator[Probe]:
     """Probe classification with a deployed model: request one class of the first output that can be classified."""
     for output in target.infer(model.build_plain_request()).answer.outputs:
@@ -301,3 +304,23 @@ def _probe_deployed_classes(target: Target, model: DeployedModel) -> Iterator[Pr
             wanted = model.request(send=model.binary_inputs, outputs=[RequestedOutput(tensor.name, classification=1)])
             yield send_probe(target, wanted, model.request(send=model.binary_inputs, outputs=[tensor.name]))
             return
+
+
+@dataclass(frozen=True, slots=True)
+class Prober:
+    """Sends the probes of an extension, one at each step: to the models of roles, or to a deployed model."""
+
+    probe_roles: Callable[[Target], Iterator[Probe]]
+    probe_model: Callable[[Target, DeployedModel], Iterator[Probe]]
+
+    def probe_models(self, target: Target, models: Iterable[DeployedModel]) -> Iterator[Probe]:
+        """Send the probes to each of these deployed models."""
+        return (probe for model in models for probe in self.probe_model(target, model))
+
+
+PROBERS: Mapping[str, Prober] = {
+    "binary_tensor_data": Prober(_probe_binary, _probe_deployed_binary),
+    "raw": Prober(_probe_raw, _probe_deployed_raw),
+    "classification": Prober(_probe_classification, _probe_deployed_classes),
+    "classification_grpc": Prober(_probe_classes_over_grpc, _probe_model_over_grpc),
+}

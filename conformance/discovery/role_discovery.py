@@ -14,7 +14,6 @@ from conformance.discovery.discovery_result import DiscoveryResult, Progress, ig
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement, add_versions
 from conformance.roles.roles import load as load_roles
-from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, OVER_HTTP, PROTOCOL
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
@@ -51,13 +50,7 @@ def discover_roles(
     result.versions = _find_needed_versions(target, result.roles)
     target.placements = add_versions(target.placements, result.roles, result.versions)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
-    for extension in OVER_HTTP if HTTP in transports else ():
-        probes = offered_extensions.PROBES[extension](target)
-        offered_extensions.record_extension(result, extension, wanted, probes)
-    offered_extensions.record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
-    for extension in OVER_GRPC if GRPC in transports else ():
-        probes = offered_extensions.probe_scored_roles_over_grpc(target)
-        offered_extensions.record_extension(result, extension, wanted, probes)
+    offered_extensions.record_extensions(result, wanted, transports, lambda prober: prober.probe_roles(target))
     return result
 
 

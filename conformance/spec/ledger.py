@@ -20,13 +20,13 @@ from typing import Any
 
 from conformance.spec import data_files
 from conformance.spec.documents import Sentence, get_sentence
-from conformance.spec.extensions import CLIENT, CLIENT_GRPC, GRPC, ROBUSTNESS, find_transport
+from conformance.spec.extensions import CLIENT, CLIENT_GRPC, GRPC, OVER_GRPC, ROBUSTNESS, TABLE, find_transport
 from conformance.spec.links import format_explain_command, make_requirement_url
 from conformance.spec.user_error import UserError
 
 # The suffix of a requirement's id for gRPC, if the requirement exists for HTTP as well.
 GRPC_SUFFIX = "/grpc"
-EXTENSIONS_OVER_GRPC: Mapping[str, str] = {"classification": "classification_grpc"}
+EXTENSIONS_OVER_GRPC: Mapping[str, str] = {TABLE[name].over_http: name for name in OVER_GRPC}
 AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
 # Requirements of HTTP that are a part of another requirement over gRPC.
 _GRPC_SUBSTITUTES: Mapping[str, str] = {

@@ -8,6 +8,7 @@ What servers and clients do comes from docs/results, which their recipes write.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from conformance.report.report_file import read
 from conformance.report.simple_page import render_markdown
 from conformance.spec import ledger, links
 from conformance.spec.documents import load_sentences
-from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.extensions import EXTENSIONS, TRANSPORTS
 from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
@@ -35,6 +36,8 @@ from tests.support import kill_matrix_page as matrix
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
+# The extensions, wherever a schema lists them.
+LISTED_EXTENSIONS = re.compile(rf'"{EXTENSIONS[0]}"(?:, "(?:{"|".join(EXTENSIONS)})")+')
 CHECK_ID = re.compile(rf"`((?:{'|'.join(PACKAGES)})\.[a-z0-9-]+)`")
 
 
@@ -58,6 +61,8 @@ def render_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
     for name, text in pages.render(servers.load(RESULTS)).items():
         yield ROOT / links.PAGES_FOLDER / name, text
+    for path in sorted((ROOT / "schemas").iterdir()):
+        yield path, LISTED_EXTENSIONS.sub(json.dumps(EXTENSIONS)[1:-1], path.read_text(encoding="utf-8"))
 
 
 def _render_clients() -> str:
