@@ -54,7 +54,7 @@ OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; e
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
     if shape is not None:
-        expect_right(target, model, [_build_symmetric_tensor(model, shape)])
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         try:
@@ -71,7 +71,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
     if shape is not None:
-        expect_right(target, model, [_build_symmetric_tensor(model, shape)], **SIDES["written"])
+        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
     else:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
         reason = "outputs with eight elements are also wrong"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
-from conformance.checks.support.controls import expect_or_attribute_to_isolation
+from conformance.checks.support.controls import expect_or_attribute_to_isolation, expect_outputs
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,
@@ -213,7 +213,11 @@ def escaped_path_is_the_same(target: Target, model: Model, subject: str) -> None
         )
     expect(reply).answered()
     if subject == "inference":
-        expect(reply).tensors(model.find_outputs(model.sample()))
+        with block_if(
+            lambda: not is_met(lambda: expect_outputs(usual, model, model.sample())),
+            "the answer at the unescaped path is also wrong",
+        ):
+            expect_outputs(reply, model, model.sample())
 
 
 # --- versions in answers and metadata ---------------------------------------------------------------------------------
