@@ -20,7 +20,7 @@ from conformance.checks.support.classes import (
     read_texts,
 )
 from conformance.checks.support.controls import is_right
-from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_inputs
+from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_class_count, choose_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_call_refusals, make_refusals
 from conformance.expect import attribution, class_texts
@@ -67,34 +67,40 @@ def no_class_is_made_up(target: AnyTarget, model: Model, values: Any = None, cou
         expect_each_class_once(reply, model, right)
 
 
-@claim("classification.number-0", answers="CLS-COUNT-ZERO", role="scores")
+@claim("classification.number-0", answers="CLS-COUNT-ZERO", role="scores", fit=SCORED)
 def number_0(target: AnyTarget, model: Model) -> str:
     """The suite records what the server does when asked for 0 classes."""
-    reply = ask(target, model, model.sample(), RequestedOutput("SCORES", classification=0))
+    name = find_scored_output(model)
+    reply = ask(target, model, model.sample(), RequestedOutput(name, classification=0))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    output = expect(reply, attribution.attribute_missing_answer(reply)).output("SCORES")
-    if output.datatype == model.role.outputs[0].datatype:
+    output = expect(reply, attribution.attribute_missing_answer(reply)).output(name)
+    if output.datatype != "BYTES":
         return "the plain output"
     size = 0 if output.array is None else output.array.size
     return f"{size} classes, {format_shape(output.shape)}" if size else f"no classes, {format_shape(output.shape)}"
 
 
-@check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT", role="scores")
-def number_with_a_point(target: Target, model: Model) -> str:
+@check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT")
+@rows(Row("", (SCORES,), role="scores"), Row("own", (None,), fit=SCORED))
+def number_with_a_point(target: Target, model: Model, values: Any) -> str:
     """The server reads the count 2.0 as 2, or refuses it."""
-    reply = ask(target, model, [model.tensor(SCORES)], RequestedOutput("SCORES", classification=2.0))
+    name = find_scored_output(model)
+    tensors, right = choose_inputs(model, name, values)
+    count = choose_class_count(model, right)
+    reply = ask(target, model, tensors, RequestedOutput(name, classification=float(count)))
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
-    found = len(read_texts(reply, "SCORES"))
-    if found != 2:
+    found = len(read_texts(reply, name))
+    usual = len(read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name))
+    if found != usual:
         raise UnmetError(
-            "2 classes, or a refusal with a 4xx status",
+            f"{describe_class_count(usual)}, or a refusal with a 4xx status",
             describe_class_count(found),
             reply,
             requirement=PARAMETER_REQUIREMENT,
         )
-    return "taken for 2"
+    return f"taken for {count}"
 
 
 def _request_two_classes(model: Model) -> InferRequest:

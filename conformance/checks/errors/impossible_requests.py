@@ -121,6 +121,20 @@ def drop_last_nested_element(data: list[Any]) -> list[Any]:
     return others
 
 
+def move_element_to_second_array(data: list[Any]) -> list[Any]:
+    """Return nested data in which the last element of the first innermost array stands in the array behind it.
+
+    Raises:
+        NotApplicableError: there is no array behind the first one.
+    """
+    first, *others = data
+    if isinstance(first[0], list):
+        return [move_element_to_second_array(first), *others]
+    if not others:
+        raise NotApplicableError("the data have a single innermost array")
+    return [first[:-1], [first[-1], *others[0]], *others[1:]]
+
+
 def exceed_range(entry: dict[str, Any]) -> dict[str, Any]:
     """Return an input whose first integer is too large for its datatype, with the low bits of the right one.
 
@@ -314,17 +328,27 @@ NEGATIVE_DIMENSIONS = (
     Fault("first-dimension-negated", None, Set("inputs.0.shape.0", times(-1)), SOME_DIMENSION),
 )
 # Data with as many elements as the shape, nested in another way; the numbers are 1, 2, 3, ...
-WRONG_NESTINGS = tuple(
-    Fault(name, role, _set_first(shape=list(shape), data=data), tensors=fill_with_numbers(*shape))
-    for name, role, shape, data in (
-        ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
-        ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
-        ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
-        ("rows-for-columns", "rank2", (2, 3), [[1, 2], [3, 4], [5, 6]]),
-        ("inner-array-too-long", "rank3", (2, 2, 2), [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]),
-        ("items-of-a-batch-too-long", "batching", (2, 3), [[1, 2, 3, 4], [5, 6]]),
-        ("array-beside-elements", "rank2", (2, 2), [[1, 2], 3, 4]),
-    )
+WRONG_NESTINGS = (
+    *(
+        Fault(name, role, _set_first(shape=list(shape), data=data), tensors=fill_with_numbers(*shape))
+        for name, role, shape, data in (
+            ("first-array-too-long", "rank2", (2, 2), [[1, 2, 3], [4]]),
+            ("last-array-too-long", "rank2", (2, 2), [[1], [2, 3, 4]]),
+            ("first-of-three-empty", "rank2", (3, 2), [[], [1, 2, 3], [4, 5, 6]]),
+            ("rows-for-columns", "rank2", (2, 3), [[1, 2], [3, 4], [5, 6]]),
+            ("inner-array-too-long", "rank3", (2, 2, 2), [[[1, 2, 3], [4]], [[5, 6], [7, 8]]]),
+            ("items-of-a-batch-too-long", "batching", (2, 3), [[1, 2, 3, 4], [5, 6]]),
+            ("array-beside-elements", "rank2", (2, 2), [[1, 2], 3, 4]),
+        )
+    ),
+    Fault(
+        "element-in-the-second-array",
+        None,
+        Set("inputs.0.data", move_element_to_second_array),
+        SEVERAL_DIMENSIONS,
+        start=nest_first_input,
+        tensors=sample_inputs,
+    ),
 )
 INCOMPLETE_REQUESTS = (
     Fault("input-without-datatype", "identity_int32", Drop("inputs.0.datatype"), JSON),

@@ -21,13 +21,13 @@ from conformance.checks.support.controls import (
 from conformance.checks.support.deployed_models import require_json_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED
 from conformance.checks.support.inputs import make_empty_inputs
-from conformance.checks.support.ranked_inputs import ITEMS, SCORES
+from conformance.checks.support.ranked_inputs import ITEMS, SCORES, choose_class_count, choose_inputs
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.extensions import CLASSES
-from conformance.spec.fit import ANY, JSON, SEVERAL_OUTPUTS
+from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.request import ABSENT, RequestedOutput
@@ -206,13 +206,15 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
 @rows(
     Row("scores", (SCORES,), role="scores", needs=CLASSES),
     Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
+    Row("own", (None,), fit=SCORED, needs=CLASSES),
 )
 def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
     """The server returns classes under binary_data_output true as binary data or JSON."""
-    name, tensors = find_scored_output(model), [model.tensor(values)]
-    wanted = [RequestedOutput(name, classification=2)]
+    name = find_scored_output(model)
+    tensors, scores = choose_inputs(model, name, values)
+    wanted = [RequestedOutput(name, classification=choose_class_count(model, scores))]
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
     right = read_texts(ask(target, model, tensors, *wanted), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_class_strings(reply, name, right, "CLS-BINARY")
+        expect_class_strings(reply, name, right, "CLS-BINARY", near=scores if model.is_own_oracle else None)
     return "binary data" if expect(reply).output(name).binary else "JSON"
