@@ -2,6 +2,7 @@
 
 ORDER = (
     "isolation",
+    "in_flight",
     "like_requests",
     "bodies_in_pieces",
     "content_codings",

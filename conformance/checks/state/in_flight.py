@@ -1,0 +1,121 @@
+"""Concurrent requests to several models and for classes are answered as each request alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.checks.state.request_forms import is_closed_under_load
+from conformance.checks.support.ranked_inputs import choose_inputs
+from conformance.checks.support.refusals import LIMIT_STATUSES
+from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.roles.model import Model
+from conformance.spec.check import Row, claim, rows
+from conformance.spec.extensions import BINARY, CLASSES
+from conformance.spec.fit import SCORED
+from conformance.transport.any_target import AnyTarget
+from conformance.transport.exchange import Reply
+from conformance.wire.finding import format_value
+from conformance.wire.request import Form, InferRequest, RequestedOutput
+
+KINDS = ("classes", "several-models")  # `state.answers-in-flight-are-their-own` sends tensors to one model
+MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
+
+
+@claim("state.requests-in-flight-are-answered-as-alone", answers="OIP-ISOLATION")
+@rows(
+    *[
+        Row(
+            f"{count}-{kind}",
+            (kind, count),
+            role="scores" if kind == "classes" else "identity_int32",
+            needs=(*CLASSES, *BINARY) if kind == "classes" else BINARY,
+            fit=SCORED if kind == "classes" and count > 2 else None,
+        )
+        for kind in KINDS
+        for count in (2, 32)
+    ]
+)
+def requests_in_flight_are_answered_as_alone(target: AnyTarget, model: Model, kind: str, count: int) -> None:
+    """The server answers concurrent requests for classes or to several models as it answers each of them alone."""
+    build_request = _build_own_request if model.is_own_oracle else _build_role_request
+    messages = [target.message(build_request(target, model, kind, number)) for number in range(count)]
+    alone = [target.send(message) for message in messages]
+    if not any(reply.succeeded for reply in alone):
+        raise BlockedError(f"a single request is not answered either: {alone[0].outcome()}")
+    for usual, found in zip(alone, target.send_together(messages), strict=True):
+        if not usual.succeeded or found.status in LIMIT_STATUSES or is_closed_under_load(target, found):
+            continue
+        if not _has_same_content(model, found, usual):
+            expected = f"{_describe_answer(usual)}, as in the answer to the request alone"
+            raise UnmetError(expected, _describe_answer(found), found)
+
+
+def _build_role_request(target: AnyTarget, model: Model, kind: str, number: int) -> InferRequest:
+    """Return request `number` to the model of a role; the id and values are unique to this request."""
+    identity = f"request-{number}"
+    if kind == "classes":
+        scores = model.tensor([float((number * 7 + k * 13) % 97) for k in range(4)])
+        wanted = [RequestedOutput(model.role.outputs[0].name, classification=1 + number % 4)]
+        return model.request([scores], send=_choose_encoding(number), outputs=wanted, request_id=identity)
+    model = target.model(MODELS[number % len(MODELS)]) or model
+    tensors = model.build_salted_inputs(3, number)
+    return model.request(tensors, send=_choose_encoding(number), request_id=identity)
+
+
+def _build_own_request(_: AnyTarget, model: Model, kind: str, number: int) -> InferRequest:
+    """Return request `number` for classes of a deployed model; the id and values depend on the number."""
+    del kind
+    if model.noise:
+        raise NotApplicableError(f"the outputs of {model.name} differ a little each time, and so do its classes")
+    tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
+    wanted = [RequestedOutput(right.name, classification=model.limit_classes(right, 1 + number % 4))]
+    return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}")
+
+
+def _choose_encoding(number: int) -> Form:
+    """Return whether request `number` has typed or raw contents, which alternate between rounds of `MODELS`."""
+    return "json" if number // len(MODELS) % 2 else "binary"
+
+
+def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
+    """Say whether two answers agree; for a deployed model, in its deterministic outputs and within tolerance."""
+    if not model.is_own_oracle or not found.succeeded:
+        return _summarize_content(found) == _summarize_content(usual)
+    frames = [(_read_sent_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
+    return frames[0] == frames[1] and not find_differing_outputs(
+        usual, found, model.list_comparable_outputs(), model.noise
+    )
+
+
+def _summarize_content(reply: Reply) -> object:
+    """Return the content of an answer, the same for typed and raw contents, without an id that the server invented."""
+    if not reply.succeeded:
+        return reply.status_line if reply.status else reply.outcome()
+    document = reply.answer.document or {}
+    outputs = sorted(
+        (output.name, output.datatype, str(output.shape), _format_values(output.array))
+        for output in reply.answer.outputs
+    )
+    return _read_sent_id(reply), document.get("model_name"), outputs
+
+
+def _read_sent_id(reply: Reply) -> str:
+    """Return the id of an answer if a request had this id; empty if the server invented the id."""
+    found = str((reply.answer.document or {}).get("id", ""))
+    return found if found.startswith("request-") else ""
+
+
+def _format_values(array: object) -> str:
+    """Return the elements of an array as text."""
+    elements = getattr(array, "tolist", lambda: array)()
+    return repr(elements)
+
+
+def _describe_answer(reply: Reply) -> str:
+    """Describe the id and outputs of an answer, or its error."""
+    if not reply.succeeded:
+        return reply.outcome()
+    identity = (reply.answer.document or {}).get("id")
+    texts = [f"{format_value(output.name)} {_format_values(output.array)[:80]}" for output in reply.answer.outputs]
+    return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"
