@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from conformance.checks.json_documents.coerced_elements import (
     WITH_EXPONENTS,
     ElementRewriting,
 )
+from conformance.checks.support.changed_tensors import reorder_by_columns
 from conformance.checks.support.controls import expect_or_attribute_to_isolation, is_carried_as_binary
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.inputs import choose_revealing_inputs, make_distinct_tensor
@@ -63,26 +64,19 @@ _UNCARRIED = "the same elements as binary data are also wrong"
 def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form | None, items: int = 0) -> None:
     """The server reads JSON data in row-major order, flat or nested."""
     tensors = model.build_salted_inputs(items, model.salt) if items else _choose_order_revealing_inputs(model)
+    expected = model.expected(tensors)
     reply = target.infer(model.request(tensors, send="json", want=want, nested=form == "nested"))
-
-    def expect_correct_outputs(found: Reply) -> None:
-        """Expect the outputs that the model computes for the inputs."""
-        expect(found).tensors(model.expected(tensors), through_json=True)
-
     with block_if(lambda: want == "binary" and not is_carried_as_binary(target, model, tensors, "written"), _UNCARRIED):
-        expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
+        expect_or_attribute_to_isolation(
+            target, reply, lambda found: expect(found).tensors(expected, through_json=True)
+        )
 
 
 def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which the server read their elements."""
     if not model.is_own_oracle:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
-    return choose_revealing_inputs(model, lambda tensors: [_read_by_columns(tensor) for tensor in tensors])
-
-
-def _read_by_columns(tensor: Tensor) -> Tensor:
-    """Return the tensor that a server reads if it expects data in column-major order."""
-    return replace(tensor, array=tensor.array.reshape(-1).reshape(tensor.shape, order="F"))
+    return choose_revealing_inputs(model, reorder_by_columns)
 
 
 @check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
@@ -254,12 +248,8 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     reply = target.infer(message)
     if may_be_limited and is_refused(target, model, reply):
         raise NotApplicableError(f"the target refuses numbers of so many digits: {escape_text(reply.outcome())}")
-
-    def expect_correct_outputs(found: Reply) -> None:
-        """Expect the outputs that the model computes for the inputs."""
-        expect(found).tensors(model.expected(tensors), through_json=True)
-
-    expect_or_attribute_to_isolation(target, reply, expect_correct_outputs)
+    expected = model.expected(tensors)
+    expect_or_attribute_to_isolation(target, reply, lambda found: expect(found).tensors(expected, through_json=True))
 
 
 @check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
