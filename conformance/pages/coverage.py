@@ -1,7 +1,7 @@
 """Renders docs/coverage.md: how many rows each claim has over HTTP and gRPC, on roles and on deployed models.
 
-A column without rows is a hole. `Only` in the checks, or `coverage.toml`, gives the reason of each; its header comment
-explains the keys.
+The last column names the requirement for clients that is nearest to the claim. An empty column is a hole. `Only` in the
+checks, or `coverage.toml`, gives the reason of each; its header comment explains the keys.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from conformance import checks
-from conformance.spec import data_files
+from conformance.pages import pages, requirement_facts
+from conformance.spec import data_files, ledger
 from conformance.spec.check import Case, Check, Only, list_rows
 from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
+from conformance.spec.ledger import Party
 
 FILE = "pages/coverage.toml"
-COLUMNS: Mapping[str, str] = {HTTP: "HTTP", GRPC: "gRPC", "roles": "Roles", "deployed": "Deployed models"}
+COLUMNS: Mapping[str, str] = {
+    HTTP: "HTTP",
+    GRPC: "gRPC",
+    "roles": "Roles",
+    "deployed": "Deployed models",
+    "clients": "Clients",
+}
 NO_MODEL = "the claim concerns no model"
 INTRODUCTION = """\
 # Coverage
@@ -26,8 +34,9 @@ INTRODUCTION = """\
 Written by `python -m tests.support.pages` from the checks and `conformance/pages/coverage.toml`.
 
 A claim is one sentence about a server, with one body. The table counts the rows of each claim over HTTP and over gRPC,
-and, of all of them, the rows on models of roles and on [deployed models](options.md). A column without rows has
-a reason. A number in brackets is that of rows that the other transport cannot have.
+and, of all of them, the rows on models of roles and on [deployed models](options.md). A number in brackets is that of
+rows that the other transport cannot have. The last column names what clients are asked by the same sentences: the
+requirement that has most of them in common with the claim, and the number of the others. An empty column has a reason.
 """
 
 
@@ -64,6 +73,22 @@ class Claim:
             )
             if has_row
         )
+
+    @property
+    def client_requirements(self) -> list[str]:
+        """The requirements for clients that rest on a sentence of the claim, and have rows; the nearest first.
+
+        Clients send what a server reads (`-I`), and read what it writes (`-O`).
+        """
+        requirement = ledger.get_requirement(self.requirement)
+        side = {"-I": "CLIENT-SENDS", "-O": "CLIENT-READS"}.get(requirement.name[-2:], "")
+        own = {*requirement.cited}
+        shared = {
+            entry.id: len(own & {*entry.cited}) / len(own | {*entry.cited})
+            for entry in ledger.load_for_party(Party.CLIENT)
+            if entry.id in requirement_facts.map_checks()
+        }
+        return sorted(filter(shared.get, shared), key=lambda name: (not name.startswith(side), -shared[name]))
 
     def list_single_rows(self, transport: str) -> list[Only]:
         """Return why rows over a transport have no twin over the other, for each such row."""
@@ -105,11 +130,11 @@ class Holes:
     def find_reason(self, claim: Claim, column: str) -> str:
         """Return why a claim has no rows in a column; empty if no reason is known."""
         rows = claim.count_rows()
-        if column not in TRANSPORTS and not rows["roles"] and not rows["deployed"]:
+        if column in ("roles", "deployed") and not rows["roles"] and not rows["deployed"]:
             return NO_MODEL
         if column in TRANSPORTS and (only := next((one.only for one in claim.checks if one.only), None)):
             return only.why
-        subject = claim.requirement if column in TRANSPORTS else claim.id
+        subject = claim.id if column in ("roles", "deployed") else claim.requirement
         for pattern, why in load_reasons()[column].items():
             if fnmatchcase(subject, pattern):
                 self.used.add((column, pattern))
@@ -117,7 +142,10 @@ class Holes:
         return ""
 
     def format_cell(self, claim: Claim, column: str) -> str:
-        """Return a cell: the number of rows and of those without a twin, or a dash and the number of its reason."""
+        """Return a cell: the number of rows and of those without a twin, or the number of the reason of a hole."""
+        if column == "clients" and (names := claim.client_requirements):
+            nearest = pages.link_requirement(names[0], "requirements/")
+            return f"{nearest} and {len(names) - 1} more" if names[1:] else nearest
         if count := claim.count_rows()[column]:
             single = claim.list_single_rows(column)
             numbers = ", ".join(dict.fromkeys(self._number(only.why) for only in single))

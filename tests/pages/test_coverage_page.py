@@ -33,6 +33,13 @@ def test_a_hole_without_a_reason_is_reported() -> None:
     assert holes.unexplained == [("json.answer-is-large", "grpc")]
 
 
+def test_clients_are_asked_by_the_same_sentences() -> None:
+    found = {one.id: one.client_requirements for one in coverage.list_claims()}
+    assert found["ordering.request-follows-its-json"][0] == "CLIENT-SENDS-ORDER"
+    assert found["ordering.response-follows-its-json"][0] == "CLIENT-READS-ORDER"
+    assert found["state.expect-100-continue-is-answered"] == []
+
+
 def test_a_claim_covers_both_transports() -> None:
     @claim("json.answer-is-large", answers="OIP-ID")
     @rows(Row("own", role="multi"))

@@ -16,6 +16,7 @@ from conformance.report.comparison import Comparison, compare, keep_differences
 from conformance.report.matrix import build_matrix
 from conformance.report.report_file import read
 from conformance.report.simple_page import render_markdown
+from conformance.spec.extensions import OVER_HTTP
 from tests.support.small_reports import Report, check, report, requirement
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
@@ -65,15 +66,14 @@ def test_facts_stand_on_top() -> None:
         rows=[check("ordering.x", "", "fail", unmet="A")],
     )
     lines = markdown(report(), bad)
-    assert lines[4:23] == [
+    assert lines[4 : 20 + len(OVER_HTTP)] == [
         "|  | alpha 1 | beta 2 |",
         "|---|---|---|",
         "| verdict | conformant | **nonconformant: 1 row failed** |",
         "| base protocol | not offered | not asked for |",
         "| binary_tensor_data | conformant (exchange 1/2, refusal 1/2, transport 1/2) "
         "| conformant (exchange 1/2, refusal 1/2, transport 1/2) |",
-        "| raw | not offered | not asked for |",
-        "| classification | not offered | not asked for |",
+        *[f"| {name} | not offered | not asked for |" for name in OVER_HTTP[1:]],
         "| MUST | 0 of 0 met | 1 of 2 met, 1 not judged |",
         "| SHOULD | 0 of 0 met | 0 of 1 met, 1 not met |",
         "| rows: FAIL | 0 | 1 |",
