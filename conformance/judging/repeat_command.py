@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from conformance.judging.reproduction import Reproduction
 from conformance.transport.exchange import Exchange, Reply
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_request import USER_AGENT
 from conformance.transport.send_options import PLAIN, PLAIN_CHUNKS
 from conformance.transport.settings import GrpcAddress, Settings
 from conformance.wire.request import Message

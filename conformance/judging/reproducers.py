@@ -20,8 +20,8 @@ from conformance.judging.repeat_command import build_channel_expression, build_c
 from conformance.judging.reproduction import Reproduction, is_single_request
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
-from conformance.transport.connection import cut_segments
 from conformance.transport.exchange import Exchange, Reply
+from conformance.transport.http_request import cut_segments
 from conformance.transport.settings import Settings
 
 if TYPE_CHECKING:

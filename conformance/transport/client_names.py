@@ -14,7 +14,7 @@ from typing import Final
 
 from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Reply
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_request import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message

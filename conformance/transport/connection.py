@@ -1,96 +1,264 @@
-"""A persistent connection to the target: kept between messages, and reopened after it ends."""
+"""A connection to a target over HTTP: sends bytes unchanged, and reads answers within limits of size and time.
+
+There is no client library between: the suite must not apply redirects, cookies, credentials or proxies that the user
+did not configure, it sends what such a library would correct, and it limits the time of a whole exchange.
+"""
 
 from __future__ import annotations
 
+import re
+import selectors
+import socket
+import ssl
+import struct
 import time
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from urllib.parse import urlsplit
 
-from conformance.transport import sockets
-from conformance.transport.exchange import Exchange, Reply
+import h11
+
+from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, assign_connection_number
+from conformance.transport.http_answer import AnswerParser, BrokenAnswerError, build_h11_parser
 from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.transport.settings import Settings
+from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
 from conformance.wire.request import Message
 
+# For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
+MANY_SEGMENTS, PAUSE_DIVISOR = 10, 5
+# Bytes to read at a time.
+READ_BYTES = 64 * 1024
+# The failures that occur if the peer has closed the connection.
+_CONNECTION_ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
+# The interim answer that asks for the body (RFC 9110, 15.2.1).
+CONTINUE_STATUS = 100
+# A request of at most this length is sent from one buffer; a longer body is not copied for that.
+MAX_JOINED_BYTES = 64 * 1024
+_REFUSAL = re.compile(rb"HTTP/1\.[01] [45]")
+# Unlike the default selector, none of these needs a file descriptor.
+_Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
-class PersistentConnection:
-    """Sends messages on one connection at a time. Its methods raise `UnreachableError` if they cannot connect."""
 
-    def __init__(self, settings: Settings) -> None:
+class Connection:
+    """An open connection to a target.
+
+    Attributes:
+        is_kept: whether the connection stays open after the last answer; False after HTTP/1.0 (RFC 9112 9.3).
+        has_ended_unused: whether the connection ended before the first byte of the last answer, as a kept connection
+            may at any time.
+    """
+
+    def __init__(self, settings: Settings, raw: socket.socket, number: int = 0) -> None:
         self._settings = settings
-        self._stack = ExitStack()
-        self._current: sockets.Connection | None = None
-
-    def exchange(self, message: Message, options: SendOptions = PLAIN) -> Exchange:
-        """Send a message, and read its answer.
-
-        A server may close a connection between two messages (RFC 9112, 9.3). If it did, the message is sent again on a
-        new connection.
-        """
-        was_kept = self._current is not None
-        found = self._send_once(message, options)
-        if was_kept and Reply(found).has_ended_unanswered:
-            found = self._send_once(message, options)
-        return replace(found, note=options.note, send_options=options)
-
-    def _send_once(self, message: Message, options: SendOptions) -> Exchange:
-        connection = self._current or self._stack.enter_context(sockets.connect(self._settings))
-        self._current = connection
-        broken = connection.send(cut_segments(self._settings, message, options))
-        found = connection.receive(message)
-        if found.status is None and broken:
-            found = replace(found, failure=broken)
-        # The next request reads a second refusal: whether the suite notices the refusal must not depend on timing.
-        is_spoilt = connection.has_surplus_bytes and not connection.has_second_refusal
-        if found.failure or is_spoilt or not connection.is_kept or options.closing:
-            self.close()
-        return found
+        self._socket = raw
+        self._surplus = b""
+        self._number = number
+        self._timeout: float | None = None
+        self._selector = _Selector()
+        self._selector.register(raw, selectors.EVENT_READ)
+        self._send_failure: TransportFailure | None = None
+        self.is_kept = True
+        self.has_ended_unused = False
 
     @property
-    def is_idle(self) -> bool:
-        """Whether a connection is open between two messages, as far as the server has not closed it."""
-        return self._current is not None and not self._current.has_input
+    def has_surplus_bytes(self) -> bool:
+        """Whether bytes followed the last answer; they must not be read as the next answer."""
+        return bool(self._surplus)
 
-    def close_idle(self) -> None:
-        """Close the idle connection; the next message opens a new connection."""
-        self.close()
+    @property
+    def has_input(self) -> bool:
+        """Whether bytes, or the end of the connection, have arrived and are unread."""
+        return bool(self._selector.select(0))
+
+    @property
+    def has_second_refusal(self) -> bool:
+        """Whether an error answer followed the last answer: the server parsed a part of a body as another request."""
+        return _REFUSAL.match(self._surplus) is not None
+
+    def send(self, pieces: Sequence[bytes]) -> None:
+        """Send each piece as a separate TCP segment; `receive` reports if the connection broke meanwhile."""
+        pause = self._settings.segment_pause / (1 if len(pieces) < MANY_SEGMENTS else PAUSE_DIVISOR)
+        with self._note_send_failure():
+            for index, piece in enumerate(pieces):
+                if index:
+                    time.sleep(pause)
+                self._socket.sendall(piece)
+
+    def send_request(self, head: bytes, body: bytes) -> None:
+        """Send a request in one write, as far as the system accepts it; `receive` reports if the connection broke."""
+        with self._note_send_failure():
+            if len(body) <= MAX_JOINED_BYTES or isinstance(self._socket, ssl.SSLSocket):
+                self._socket.sendall(head + body)
+                return
+            sent = self._socket.sendmsg([head, body])
+            self._socket.sendall(head[sent:])
+            self._socket.sendall(memoryview(body)[max(0, sent - len(head)) :])
+
+    @contextmanager
+    def _note_send_failure(self) -> Iterator[None]:
+        timeout = self._settings.answer_timeout
+        self._set_timeout(timeout)
+        try:
+            yield
+        except TimeoutError:
+            self._send_failure = TransportFailure(FailureKind.TIMEOUT, f"the server stopped reading for {timeout:g} s")
+        except OSError:
+            self._send_failure = TransportFailure(FailureKind.BROKEN, "connection broken while the request was sent")
+
+    def _set_timeout(self, seconds: float) -> None:
+        if seconds != self._timeout:  # each change is a call of the system
+            self._socket.settimeout(seconds)
+            self._timeout = seconds
+
+    def end_sending(self) -> None:
+        """Close the sending side, but keep reading; ignore a connection that is already closed."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Close the connection with a TCP reset."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def close(self) -> None:
-        """Close the connection; the next message opens a new connection."""
-        self._stack.close()
-        self._current = None
+        """Close the connection."""
+        self._socket.close()
+
+    def receive(
+        self,
+        message: Message,
+        *,
+        started: float | None = None,
+        share: int = 1,
+        note: str = "",
+        send_options: SendOptions = PLAIN,
+    ) -> Exchange:
+        """Read one answer to `message`; the bytes that follow the answer are kept for the next call.
+
+        Args:
+            message: the message that was sent.
+            started: the time when the exchange began, by `time.monotonic`; None: it begins now.
+            share: the number of concurrent messages, which share the limit of answer bytes.
+            note: see `Exchange.note`.
+            send_options: the options with which the message was sent.
+        """
+        started = time.monotonic() if started is None else started
+        parser, failure = AnswerParser(message.method, self._settings.max_answer // share), None
+        try:
+            self._read_answer(parser, started + self._settings.deadline)
+        except BrokenAnswerError as error:
+            failure = error.failure
+            self.has_ended_unused = failure.kind in _CONNECTION_ENDS and not parser.received_bytes
+            if parser.status is None and failure.kind is not FailureKind.MALFORMED:
+                failure = self._send_failure or failure
+        self._surplus, self.is_kept = parser.surplus, parser.is_kept and self._send_failure is None
+        return Exchange(
+            0,
+            message,
+            self._settings.url + message.path,
+            parser.status,
+            parser.headers,
+            parser.body,
+            failure,
+            time.monotonic() - started,
+            note=note,
+            version=parser.version,
+            send_options=send_options,
+            connection=self._number,
+        )
+
+    def _read_answer(self, parser: AnswerParser, until: float) -> None:
+        """Read an answer up to its end.
+
+        Raises:
+            BrokenAnswerError: the answer is incomplete, exceeds a limit, or is not HTTP.
+        """
+        timeout = self._settings.answer_timeout
+        is_complete = bool(self._surplus) and parser.feed(self._surplus)
+        while not is_complete:
+            is_complete = parser.feed(self._read(timeout, until))
+
+    def _read(self, timeout: float, until: float) -> bytes:
+        """Return the next bytes, or b"" at the end of the connection.
+
+        Raises:
+            BrokenAnswerError: nothing arrives in time, or the connection is broken.
+        """
+        left = until - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            self._set_timeout(min(left, timeout))
+            return self._socket.recv(READ_BYTES)
+        except TimeoutError as error:
+            if left < timeout:
+                text = f"answer not complete within {self._settings.deadline:g} s"
+                raise BrokenAnswerError(FailureKind.ENDLESS, text) from error
+            raise BrokenAnswerError(FailureKind.TIMEOUT, f"no answer within {timeout:g} s") from error
+        except OSError as error:
+            text = f"connection broken ({type(error).__name__})"
+            raise BrokenAnswerError(FailureKind.BROKEN, text) from error
+
+    def await_go_ahead(self, message: Message, max_wait_s: float) -> GoAhead:
+        """Wait for 100 Continue or a final answer after a head was sent; `receive` reads the received bytes again."""
+        parser, until = build_h11_parser(message.method), time.monotonic() + max_wait_s
+        try:
+            while True:
+                event = parser.next_event()
+                if event is h11.NEED_DATA:
+                    data = self._read(max_wait_s, until)  # even if interim answers or parts of a head keep arriving
+                    self._surplus += data
+                    parser.receive_data(data)
+                elif not isinstance(event, h11.InformationalResponse):
+                    return GoAhead.NOT_NEEDED
+                elif event.status_code == CONTINUE_STATUS:
+                    return GoAhead.GIVEN
+        except h11.RemoteProtocolError:
+            return GoAhead.NOT_NEEDED  # not HTTP, or a closed connection: `receive` reports which
+        except BrokenAnswerError as error:
+            is_late = error.failure.kind in (FailureKind.TIMEOUT, FailureKind.ENDLESS)
+            return GoAhead.WITHHELD if is_late else GoAhead.NOT_NEEDED
+
+    def delay_reading(self, pause_s: float) -> None:
+        """Wait for the first byte of the answer, and then for `pause_s` seconds, without reading."""
+        self._selector.select(self._settings.answer_timeout)
+        time.sleep(pause_s)
+
+    def set_receive_buffer(self, size: int) -> None:
+        """Set the size of the system's receive buffer in bytes."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
 
-def send_alone(settings: Settings, message: Message, options: SendOptions = PLAIN) -> Exchange:
-    """Send a message on a connection of its own, and read its answer."""
-    connection = PersistentConnection(settings)
+def open_connection(settings: Settings, number: int = 0) -> Connection:
+    """Open a connection to the target, with TLS for https; `number` is the `Exchange.connection` of its exchanges.
+
+    Raises:
+        UnreachableError: the connection failed.
+    """
+    parts = urlsplit(settings.url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        return connection.exchange(message, options)
-    finally:
-        connection.close()
+        opened = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if parts.scheme == "https":
+            with opened:  # the socket with TLS takes it over
+                opened = settings.build_ssl_context().wrap_socket(opened, server_hostname=parts.hostname)
+    except OSError as error:
+        raise UnreachableError(
+            f"cannot connect to {settings.url}: {error}",
+            is_untrusted=is_certificate_error(error),
+            is_refused=is_refused_or_reset(error),
+        ) from error
+    return Connection(settings, opened, number)
 
 
-def exchange_after_idling(settings: Settings, pair: tuple[Message, Message], idle_s: float) -> list[Exchange]:
-    """Send the first message, leave the connection idle, send the second message on it; return both exchanges."""
-    connection = PersistentConnection(settings)
-    try:
-        first = connection.exchange(pair[0])
-        time.sleep(idle_s)
-        return [first, connection.exchange(pair[1])]
-    finally:
-        connection.close()
+@contextmanager
+def connect(settings: Settings) -> Iterator[Connection]:
+    """Open a connection with a number of its own; close it at the end of the context.
 
-
-def cut_segments(settings: Settings, message: Message, options: SendOptions) -> list[bytes]:
-    """Return the bytes of a request, one item for each TCP segment."""
-    chunked = options.chunked is not None
-    more = (("Connection", "close"),) if options.closing else ()
-    head = sockets.render_head(settings, message, chunked=chunked, version=options.version, more=more)
-    if options.chunked is not None:
-        return [b"".join([head, *options.chunk_format.format_chunks(_split_body(message.body, options.chunked))])]
-    parts = _split_body(message.body, options.segments)
-    return [*sockets.split_head(head, options.segments), *parts] if options.segments else [head + message.body]
-
-
-def _split_body(body: bytes, offsets: tuple[int, ...]) -> list[bytes]:
-    return sockets.split_at_offsets(body, [offset for offset in offsets if 0 < offset < len(body)])
+    Raises:
+        UnreachableError: the connection failed.
+    """
+    with closing(open_connection(settings, assign_connection_number())) as connection:
+        yield connection

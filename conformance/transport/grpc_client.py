@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure, assign_connection_number
 from conformance.transport.grpc_ending import finish_exchange
 from conformance.transport.grpc_stream import Header, Stream
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_request import USER_AGENT
 from conformance.transport.settings import DEADLINE_TIMEOUTS, Settings
 from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message

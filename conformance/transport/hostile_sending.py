@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from conformance.transport import sockets
+from conformance.transport.connection import connect
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
@@ -58,8 +58,8 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
-    with sockets.connect(replace(settings, timeout=TIMEOUT_FACTOR * settings.timeout)) as connection:
-        broken = connection.send([octets.head + octets.filling * octets.times + octets.tail])
+    with connect(replace(settings, timeout=TIMEOUT_FACTOR * settings.timeout)) as connection:
+        connection.send([octets.head + octets.filling * octets.times + octets.tail])
         if octets.end is ConnectionEnd.RESET:
             connection.reset()
             return [Exchange(0, message, settings.url + message.path, failure=_RESET, note=note, as_octets=True)]
@@ -67,8 +67,7 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
             connection.end_sending()
         while len(answers) < octets.max_answers:
             found = connection.receive(message)
-            failure = found.failure if found.status else broken or found.failure
-            answers.append(replace(found, failure=failure, note=note, as_octets=True))
+            answers.append(replace(found, note=note, as_octets=True))
             if found.status is None or not connection.is_kept:
                 break
     return answers
@@ -83,7 +82,7 @@ def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[No
     """
     with ExitStack() as stack:
         for piece in pieces:
-            connection = stack.enter_context(sockets.connect(settings))
+            connection = stack.enter_context(connect(settings))
             if piece:
                 connection.send([piece])
         yield

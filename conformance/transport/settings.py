@@ -9,6 +9,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.spec.extensions import GRPC, HTTP
@@ -171,7 +172,7 @@ class Settings:
         return credentials.find_user_secrets(self.headers)
 
     def build_ssl_context(self) -> ssl.SSLContext:
-        """Return the TLS context for https; the context verifies the certificate unless `insecure`.
+        """Return the TLS context for https, which all connections share; it verifies certificates unless `insecure`.
 
         Raises:
             SettingsError: the CA file cannot be read.
@@ -179,13 +180,19 @@ class Settings:
         if not self.url.startswith("https:"):
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
-            context = ssl.create_default_context(cafile=self.ca_file)
+            return _load_ssl_context(self.ca_file, self.insecure)
         except OSError as error:
             raise SettingsError(f"--target-ca {self.ca_file}: cannot read certificates ({error})") from error
-        if self.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
+
+
+@lru_cache(maxsize=16)
+def _load_ssl_context(ca_file: str | None, insecure: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=ca_file)
+    context.set_alpn_protocols(["http/1.1"])
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def make_settings(

@@ -17,9 +17,10 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
-from conformance.transport.connection import exchange_after_idling, send_alone
 from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.hostile_sending import Octets
+from conformance.transport.http_client import exchange_after_idling, send_alone
+from conformance.transport.http_request import render_request
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
 from conformance.transport.target_client import TargetClient, make_simple_request
@@ -383,7 +384,7 @@ class Target(TargetClient):
 
     def render_octets(self, message: Message) -> bytes:
         """Return the bytes of a request, including the user's headers, which may be secret."""
-        return sockets.render_request(self.settings, message)
+        return render_request(self.settings, message)
 
     def send_octets(self, message: Message, octets: Octets) -> list[Reply]:
         """Send raw bytes, such as a partial request, and return the answers in order.
@@ -402,7 +403,7 @@ class Target(TargetClient):
 
     def render_without_user_headers(self, message: Message) -> bytes:
         """Return the bytes of a request without the user's headers, which may be secret."""
-        return sockets.render_request(replace(self.settings, headers=()), message)
+        return render_request(replace(self.settings, headers=()), message)
 
     def send_together(self, messages: Sequence[Message]) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.

@@ -14,11 +14,10 @@ from conformance.spec.extensions import HTTP
 from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.broken_request import BrokenRequest, is_broken
 from conformance.transport.client_names import OWN_CLIENT, ClientName
-from conformance.transport.connection import PersistentConnection
 from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
-from conformance.transport.http_client import HttpClient
+from conformance.transport.http_client import HttpClient, PersistentConnection
 from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import Settings
 from conformance.transport.unreachable import TargetLostError, UnreachableError
@@ -28,9 +27,8 @@ from conformance.wire.request import Message
 
 T = TypeVar("T")
 
-# These libraries log headers, which include the user's secrets: a run with log_cli would show them.
-for _name in ("httpcore", "hpack"):
-    logging.getLogger(_name).setLevel(logging.WARNING)
+# This library logs headers, which include the user's secrets: a run with log_cli would show them.
+logging.getLogger("hpack").setLevel(logging.WARNING)
 
 # Seconds that a server may take to accept connections again, for example after a supervisor restarts it.
 MAX_RESTART_WAIT_S = 5.0
@@ -370,7 +368,7 @@ class TargetClient:
 
     def _close_idle(self, idle: Sequence[HttpClient | PersistentConnection]) -> None:
         for sender in idle:
-            sender.close_idle()
+            sender.close()
 
     def _note_idle_beside(self, idle: Sequence[HttpClient | PersistentConnection], keeps: str) -> None:
         """Note that an answer came beside idle connections, unless the target closed them first."""

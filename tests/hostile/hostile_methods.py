@@ -13,7 +13,7 @@ from conformance.wire.request import Message
 SendMethod = Callable[[Settings, Message], Exchange]
 
 
-def send_over_httpcore(settings: Settings, message: Message) -> Exchange:
+def send_as_usual(settings: Settings, message: Message) -> Exchange:
     """Send it with the client, and close that."""
     client = HttpClient(settings)
     try:

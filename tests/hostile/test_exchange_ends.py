@@ -14,7 +14,7 @@ from conformance.transport import sockets
 from conformance.transport.exchange import Exchange, FailureKind
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
-from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
+from tests.hostile.hostile_methods import SendMethod, send_as_usual, send_over_bare_socket
 from tests.support.scripted_server import read_request, serve_scripts
 
 PATIENCE = 2.0  # a busy machine may keep a server of these from its next piece for a second
@@ -39,7 +39,7 @@ def over_a_bare_socket_held_back(settings: Settings, message: Message) -> Exchan
     return sockets.send_after_go_ahead(settings, message, None)
 
 
-SENT = (send_over_httpcore, send_over_bare_socket, over_a_bare_socket_held_back)
+SENT = (send_as_usual, send_over_bare_socket, over_a_bare_socket_held_back)
 
 
 def expect_given_up(send: SendMethod, name: str) -> None:

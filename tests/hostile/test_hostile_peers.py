@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.transport.connection import PersistentConnection
 from conformance.transport.exchange import Exchange, FailureKind, Reply
-from conformance.transport.http_client import HttpClient
+from conformance.transport.http_client import HttpClient, PersistentConnection
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from tests.hostile.bounds import ResourceUse, measure_resources
-from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
+from tests.hostile.hostile_methods import SendMethod, send_as_usual, send_over_bare_socket
 from tests.hostile.misbehaviours import ROWS, Row
 from tests.hostile.misbehaviours.rows import make_answer
 from tests.hostile.proxy import HostileProxy, Wire, run_hostile_proxy
@@ -42,7 +41,7 @@ def peer() -> Iterator[HostileProxy]:
         yield found
 
 
-CLIENTS = (send_over_httpcore, send_over_bare_socket)
+CLIENTS = (send_as_usual, send_over_bare_socket)
 
 
 @on_each(list(product(ROWS, CLIENTS)), lambda row, send: f"{row.name} by {send.__name__}")

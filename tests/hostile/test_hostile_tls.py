@@ -20,7 +20,7 @@ from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
-from tests.hostile.hostile_methods import SendMethod, send_over_bare_socket, send_over_httpcore
+from tests.hostile.hostile_methods import SendMethod, send_as_usual, send_over_bare_socket
 from tests.hostile.misbehaviours.rows import make_answer
 from tests.support.scripted_server import Script, read_request, serve_scripts
 
@@ -122,7 +122,7 @@ def under(authority: trustme.CA, certify: Certify, seen: list[bytes]) -> Script:
 # --- clients ----------------------------------------------------------------------------------------------------------
 
 
-CLIENTS = pytest.mark.parametrize("send", [send_over_httpcore, send_over_bare_socket])
+CLIENTS = pytest.mark.parametrize("send", [send_as_usual, send_over_bare_socket])
 UNTRUSTED = (expired, of_another_name, of_an_unknown_authority, signed_by_itself)
 BROKEN = (speaking_plain_http, stalling, ending, raising_the_alarm)
 

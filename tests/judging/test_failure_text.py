@@ -15,7 +15,7 @@ from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Exchange, Reply
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_request import USER_AGENT
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor

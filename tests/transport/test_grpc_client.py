@@ -16,7 +16,7 @@ import trustme
 
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_client import GrpcClient
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_request import USER_AGENT
 from conformance.transport.settings import (
     DEADLINE_TIMEOUTS,
     GrpcAddress,

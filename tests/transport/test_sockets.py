@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from conformance.transport.connection import PersistentConnection
 from conformance.transport.exchange import GoAhead
-from conformance.transport.http_client import USER_AGENT
+from conformance.transport.http_client import PersistentConnection
+from conformance.transport.http_request import USER_AGENT, split_at_offsets
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.settings import Settings
-from conformance.transport.sockets import split_at_offsets
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
