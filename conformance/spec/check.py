@@ -1,6 +1,6 @@
 """Defines checks. A check has a permanent id, the requirements that it covers, rows (its cases), and one function.
 
-    @check("sizes.answer-states-its-size", answers="BIN-SIZE-O", role="multi")
+    @check("sizes.answer-states-its-size", requirements="BIN-SIZE-O", role="multi")
     @rows(("one", 1), ("many", 1000))
     def answer_states_its_size(target, model, count):
         \"\"\"An output returned as binary data states its exact size in bytes.\"\"\"
@@ -13,7 +13,7 @@ present tense.
 `over` lists the transports that a check judges: `(HTTP,)` (the default), `(GRPC,)`, or both if it compares them. A
 claim that holds over each of them is a `claim`, which makes a check for each:
 
-    @claim("classification.datatype-is-bytes", answers="CLS-TYPE")
+    @claim("classification.datatype-is-bytes", requirements="CLS-TYPE")
     @rows(
         Row("fp32", (SCORES,), role="scores"),
         Row("infinities", (INFINITE, "binary"), role="scores", needs=BINARY),
@@ -72,7 +72,7 @@ class Row:
         id: unique within the check; baselines and reports refer to it.
         values: arguments of the body after target and model.
         role: the model role of this row, if rows differ.
-        answers: the requirements of this row, if rows differ.
+        requirements: the requirements of this row, if rows differ.
         needs: the extensions that the row requires in addition to the extension of its requirements, such as binary
             data for its tensors.
         fit: the constraints on deployed models that can replace the role's model in this row, if rows differ.
@@ -84,7 +84,7 @@ class Row:
     id: str
     values: tuple[Any, ...] = ()
     role: str | None = None
-    answers: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     dangerous: bool = False
     fit: Fit | None = None
@@ -98,7 +98,7 @@ class Check:
 
     Attributes:
         id: `area.claim-in-few-words`; never changes.
-        answers: ids of the requirements; an `UnmetError` without a requirement refers to the first.
+        requirements: ids of the requirements; an `UnmetError` without a requirement refers to the first.
         role: the model role that the check requires, or None.
         fit: the constraints on deployed models that can replace the role's model, for rows without own constraints;
             None if only the role's model can be used.
@@ -111,7 +111,7 @@ class Check:
     """
 
     id: str
-    answers: tuple[str, ...]
+    requirements: tuple[str, ...]
     role: str | None
     rows: tuple[Row, ...]
     body: Body
@@ -173,7 +173,7 @@ class Case(NamedTuple):
     @property
     def requirements(self) -> tuple[str, ...]:
         """The ids of the requirements that the row covers; the first is the default of an `UnmetError`."""
-        return self.row.answers or self.check.answers
+        return self.row.requirements or self.check.requirements
 
     @property
     def requirement(self) -> ledger.Requirement:
@@ -202,7 +202,7 @@ class BodyWithRows:
 def check(
     identity: str,
     *,
-    answers: str | Sequence[str] = (),
+    requirements: str | Sequence[str] = (),
     role: str | None = None,
     over: Sequence[str] = (HTTP,),
     explores: bool = False,
@@ -215,7 +215,7 @@ def check(
 
     Args:
         identity: the check's id.
-        answers: ids of one or several requirements; the first is the default of an `UnmetError`.
+        requirements: ids of one or several requirements; the first is the default of an `UnmetError`.
         role: the model role of rows that have no role themselves.
         over: see `Check.over`.
         explores: see `Check.explores`.
@@ -227,7 +227,7 @@ def check(
 
     def build_check(source: Body | BodyWithRows | Check) -> Check:
         cases = source if isinstance(source, BodyWithRows) else BodyWithRows((Row(""),), source)
-        ids = (answers,) if isinstance(answers, str) else tuple(answers)
+        ids = (requirements,) if isinstance(requirements, str) else tuple(requirements)
         body, also = _split_check(cases.source)
         selected = _select_rows(cases.rows, over)
         return Check(
@@ -238,24 +238,24 @@ def check(
 
 
 def claim(
-    identity: str, *, answers: str | Sequence[str], over_grpc: Sequence[str] = (), **settings: Any
+    identity: str, *, requirements: str | Sequence[str], over_grpc: Sequence[str] = (), **settings: Any
 ) -> Callable[[Body | BodyWithRows | Check], Check]:
     """Make a check over HTTP, and another over gRPC whose id, requirements and rows follow from the first.
 
     Args:
         identity: the id over HTTP; over gRPC its area is `grpc`.
-        answers: ids of requirements over HTTP; over gRPC those of them that exist there.
+        requirements: ids of requirements over HTTP; over gRPC those of them that exist there.
         over_grpc: ids of requirements that the check over gRPC covers before these.
         settings: other arguments of `check`.
     """
 
     def build_checks(source: Body | BodyWithRows | Check) -> Check:
-        made = check(identity, answers=answers, over=TRANSPORTS, **settings)(source)
+        made = check(identity, requirements=requirements, over=TRANSPORTS, **settings)(source)
         made = replace(made, rows=tuple(replace(row, only=_find_only(row)) for row in made.rows))
         calls = replace(
             made,
             id=f"{GRPC}.{identity.partition('.')[2]}",
-            answers=(*over_grpc, *_list_grpc_requirements(made.answers)),
+            requirements=(*over_grpc, *_list_grpc_requirements(made.requirements)),
             rows=tuple(call for row in _select_rows(made.rows, (GRPC,)) for call in _list_calls(made, row)),
             over=(GRPC,),
             also=(),
@@ -281,7 +281,7 @@ def _list_grpc_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
 def _list_calls(made: Check, row: Row) -> Iterator[Row]:
     """Yield the rows over gRPC of a claim's row: one for each form of contents if a role's inputs have a form."""
     needs = tuple(dict.fromkeys(own for name in row.needs for own in _NEEDS_OVER_GRPC[name]))
-    call = replace(row, answers=_list_grpc_requirements(row.answers), needs=needs)
+    call = replace(row, requirements=_list_grpc_requirements(row.requirements), needs=needs)
     parameters = inspect.signature(made.body).parameters
     arguments = [name for name in parameters if name not in ("target", "model")]
     if "send" not in arguments or Case(made, row).role is None:

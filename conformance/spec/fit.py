@@ -3,7 +3,7 @@
 A row that needs a model with a known computation has a role and no `Fit`. A row that works with any computation has
 a `Fit` as well:
 
-    @check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O", role="identity_uint8", fit=ANY)
+    @check("headers.binary-answer-has-inference-header", requirements="BIN-HEADER-O", role="identity_uint8", fit=ANY)
 
 Such a row runs on the model of its role, if one is deployed, and on each deployed model whose signature meets the
 constraints. The expected outputs of such a model are its own answer to a simple valid request with the same inputs,

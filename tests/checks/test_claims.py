@@ -8,9 +8,9 @@ from conformance.spec.extensions import BINARY, CLASSES, CLASSES_OVER_GRPC, GRPC
 FORM = Only(HTTP, "calls cannot ask for the form of an output")
 
 
-@claim("json.answer-is-large", answers=("OIP-ID", "OIP-JSON"), over_grpc=("OIP-REFUSAL/grpc",))
+@claim("json.answer-is-large", requirements=("OIP-ID", "OIP-JSON"), over_grpc=("OIP-REFUSAL/grpc",))
 @rows(
-    Row("a", (1,), role="multi", answers=("OIP-MODEL-NAME",)),
+    Row("a", (1,), role="multi", requirements=("OIP-MODEL-NAME",)),
     Row("infinite", (2, "binary"), role="multi", needs=BINARY),
     Row("classes", (3,), role="scores", needs=CLASSES),
     Row("raw", (4,), role="multi", needs=RAW),
@@ -33,8 +33,8 @@ def list_values(check: Check) -> dict[str, tuple[object, ...]]:
 def test_the_id_and_the_requirements_over_grpc_follow_from_those_over_http() -> None:
     assert (answer_is_large.id, answer_is_large.over) == ("json.answer-is-large", (HTTP,))
     assert (CALLS.id, CALLS.over) == ("grpc.answer-is-large", (GRPC,))
-    assert CALLS.answers == ("OIP-REFUSAL/grpc", "OIP-ID/grpc")
-    assert CALLS.rows[0].answers == ("OIP-OUTPUT-MEMBERS/grpc",)
+    assert CALLS.requirements == ("OIP-REFUSAL/grpc", "OIP-ID/grpc")
+    assert CALLS.rows[0].requirements == ("OIP-OUTPUT-MEMBERS/grpc",)
 
 
 def test_rows_of_one_transport_run_over_that_one() -> None:

@@ -21,7 +21,7 @@ def test_each_pattern_gives_a_reason() -> None:
 
 
 def test_a_hole_without_a_reason_is_reported() -> None:
-    @check("json.answer-is-large", answers="OIP-ID")
+    @check("json.answer-is-large", requirements="OIP-ID")
     @rows(Row("own", role="multi"))
     def answer_is_large() -> None:
         """The answer is large."""
@@ -41,7 +41,7 @@ def test_clients_are_asked_by_the_same_sentences() -> None:
 
 
 def test_a_claim_covers_both_transports() -> None:
-    @claim("json.answer-is-large", answers="OIP-ID")
+    @claim("json.answer-is-large", requirements="OIP-ID")
     @rows(Row("own", role="multi"))
     def answer_is_large() -> None:
         """The answer is large."""

@@ -119,7 +119,7 @@ def twice(*_):
     \"""One row stands twice.\"""
 
 twice.__module__ = {module}.__name__
-{module}.twice = check("{area}.twice", answers="OIP-ALIVE")(rows("a", "b", "a")(twice))
+{module}.twice = check("{area}.twice", requirements="OIP-ALIVE")(rows("a", "b", "a")(twice))
 """
 
 

@@ -119,7 +119,7 @@ REFUSALS: tuple[Refusal, ...] = make_refusals(
 )
 
 
-@check("bytes.misframed-strings-are-refused", answers="BIN-BYTES-MISFRAMED")
+@check("bytes.misframed-strings-are-refused", requirements="BIN-BYTES-MISFRAMED")
 @rows(*make_refusal_rows(REFUSALS))
 def misframed_strings_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a BYTES input whose length prefixes do not match its data."""

@@ -52,10 +52,15 @@ HALF_FLOATS = (1.5, -2.25, 1024.0)
 ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=role) for role, x in ASYMMETRIC.items()]
 
 
-@check("bytes.inputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-I")
+@check("bytes.inputs-are-little-endian", requirements="BIN-LITTLE-ENDIAN-I")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp16_fp32", answers=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I")),
+    Row(
+        "FP16",
+        (HALF_FLOATS, [1.05859375]),
+        role="cast_fp16_fp32",
+        requirements=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I"),
+    ),
     Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
     Row("own", ((), ()), fit=Fit(some_input=WIDE)),
 )
@@ -74,10 +79,15 @@ def inputs_are_little_endian(
         expect_read(target, model, alike, changed_tensors.swap_bytes(alike, plain), plain, datatypes=WIDE)
 
 
-@check("bytes.outputs-are-little-endian", answers="BIN-LITTLE-ENDIAN-O")
+@check("bytes.outputs-are-little-endian", requirements="BIN-LITTLE-ENDIAN-O")
 @rows(
     *ASYMMETRIC_ROWS,
-    Row("FP16", (HALF_FLOATS, [1.05859375]), role="cast_fp32_fp16", answers=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O")),
+    Row(
+        "FP16",
+        (HALF_FLOATS, [1.05859375]),
+        role="cast_fp32_fp16",
+        requirements=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O"),
+    ),
     Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
     Row("own", ((), ()), fit=Fit(outputs=WIDE)),
 )
@@ -114,11 +124,11 @@ RANK_ROWS = (
 OWN_ROW = Row("own", (None,), fit=ANY)
 
 
-@check("bytes.inputs-are-row-major", answers="BIN-ROW-MAJOR-I")
+@check("bytes.inputs-are-row-major", requirements="BIN-ROW-MAJOR-I")
 @rows(
     *RANK_ROWS,
     Row("weighted", ([3, 5],), role="weighted_sum"),
-    Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
+    Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
     OWN_ROW,
 )
 def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
@@ -133,8 +143,8 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
         expect_read(target, model, tensors, misread, plain=changed_tensors.fill_with_one_element(tensors))
 
 
-@check("bytes.outputs-are-row-major", answers="BIN-ROW-MAJOR-O")
-@rows(*RANK_ROWS, Row("BYTES", ([2, 3],), role="rank2_bytes", answers=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN_ROW)
+@check("bytes.outputs-are-row-major", requirements="BIN-ROW-MAJOR-O")
+@rows(*RANK_ROWS, Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN_ROW)
 def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes a binary output row by row, in every rank."""
     if shape is not None:
@@ -171,14 +181,14 @@ def _expect_row_major(target: Target, model: Model, shape: Sequence[int], side: 
 DRAWN_ROWS = tuple(Row(role, role=role) for role in ("rank2", "rank3", "rank4", "rank2_bytes"))
 
 
-@check("bytes.drawn-shapes-are-read", answers="BIN-ROW-MAJOR-I", explores=True)
+@check("bytes.drawn-shapes-are-read", requirements="BIN-ROW-MAJOR-I", explores=True)
 @rows(*DRAWN_ROWS, Row("weighted_sum", role="weighted_sum"))
 def drawn_shapes_are_read(target: Target, model: Model) -> None:
     """The server reads a binary input of any shape row by row."""
     _explore_shapes(target, model, "read")
 
 
-@check("bytes.drawn-shapes-are-written", answers="BIN-ROW-MAJOR-O", explores=True)
+@check("bytes.drawn-shapes-are-written", requirements="BIN-ROW-MAJOR-O", explores=True)
 @rows(*DRAWN_ROWS)
 def drawn_shapes_are_written(target: Target, model: Model) -> None:
     """The server writes a binary output of any shape row by row."""

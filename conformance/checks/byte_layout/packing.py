@@ -49,7 +49,7 @@ ODD_COUNT_ROWS = (
 OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
 
 
-@check("bytes.inputs-are-packed", answers="BIN-PACKED-I")
+@check("bytes.inputs-are-packed", requirements="BIN-PACKED-I")
 @rows(*ODD_COUNT_ROWS)
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
@@ -66,7 +66,7 @@ def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> 
             raise
 
 
-@check("bytes.outputs-are-packed", answers="BIN-PACKED-O")
+@check("bytes.outputs-are-packed", requirements="BIN-PACKED-O")
 @rows(*ODD_COUNT_ROWS)
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
@@ -92,14 +92,14 @@ SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").v
 ODD_STRING_ROWS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
 
 
-@check("bytes.input-strings-are-packed", answers=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
+@check("bytes.input-strings-are-packed", requirements=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
 @rows(*ODD_STRING_ROWS)
 def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server expects no padding between the BYTES elements of a binary input."""
     _expect_packed_strings(target, model, lengths, "read")
 
 
-@check("bytes.output-strings-are-packed", answers=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
+@check("bytes.output-strings-are-packed", requirements=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*ODD_STRING_ROWS)
 def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
     """The server writes no padding between the BYTES elements of a binary output."""
@@ -112,14 +112,14 @@ def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int],
     expect_side(target, model, [tensor], side, plain=[model.tensor([b"eight by"])])
 
 
-@check("bytes.input-tensors-are-packed", answers="BIN-PACKED-I", role="multi")
+@check("bytes.input-tensors-are-packed", requirements="BIN-PACKED-I", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def input_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server expects no padding between a short BOOL input and the FP32 input after it."""
     _expect_fp32_after_bools(target, multi, count, "read")
 
 
-@check("bytes.output-tensors-are-packed", answers="BIN-PACKED-O", role="multi")
+@check("bytes.output-tensors-are-packed", requirements="BIN-PACKED-O", role="multi")
 @rows(*[(f"BOOL-{count}", count) for count in (1, 2, 3, 5)])
 def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
     """The server writes no padding between a short BOOL output and the FP32 output after it."""
@@ -161,7 +161,7 @@ _FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
 OWN_STRINGS = "own-strings"
 
 
-@check("bytes.input-bytes-are-opaque", answers="BIN-BODY-I")
+@check("bytes.input-bytes-are-opaque", requirements="BIN-BODY-I")
 @rows(
     *LOOKALIKE_ROWS,
     *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in OWN_LOOKALIKES],
@@ -187,7 +187,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
         )
 
 
-@check("bytes.output-bytes-are-opaque", answers="BIN-BODY-O")
+@check("bytes.output-bytes-are-opaque", requirements="BIN-BODY-O")
 @rows(
     *LOOKALIKE_ROWS,
     *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
@@ -222,7 +222,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
         expect(reply).tensors([right]).free_of("trailing-bytes")
 
 
-@check("bytes.nothing-follows-the-last-tensor", answers="BIN-BODY-O")
+@check("bytes.nothing-follows-the-last-tensor", requirements="BIN-BODY-O")
 @rows(
     Row("four-outputs", (None, None), role="multi"),
     Row("json-output-last", (None, ("OUT_BOOL", "OUT_INT64", "OUT_BYTES")), role="multi"),

@@ -36,7 +36,7 @@ from conformance.wire.tensor import Tensor
 # --- the classified output ------------------------------------------------------------------------------------------
 
 
-@claim("classification.parameter-is-taken", answers="CLS-PARAMETER")
+@claim("classification.parameter-is-taken", requirements="CLS-PARAMETER")
 @rows(
     Row("scores", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
@@ -52,7 +52,7 @@ def parameter_is_taken(target: AnyTarget, model: Model, values: Any = None, send
     read_texts(case.reply, case.name)
 
 
-@claim("classification.parameter-is-taken-in-any-place", answers="CLS-PARAMETER")
+@claim("classification.parameter-is-taken-in-any-place", requirements="CLS-PARAMETER")
 @rows(
     *rows_for_role(  # the output that is classified, and the order in which outputs are listed
         "scores_two_outputs",
@@ -96,7 +96,7 @@ def _is_unclassified_wrong(
 _COUNT_BY_OUTPUT = {"SCORES": 1, "RANKS": 3}
 
 
-@claim("classification.each-output-has-its-count", answers="CLS-PARAMETER")
+@claim("classification.each-output-has-its-count", requirements="CLS-PARAMETER")
 @rows(
     Row("declared-order", (("SCORES", "RANKS"),), role="scores_two_outputs"),
     Row("other-order", (("RANKS", "SCORES"),), role="scores_two_outputs"),
@@ -146,7 +146,7 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
         )
 
 
-@claim("classification.as-many-as-asked", answers="CLS-COUNT")
+@claim("classification.as-many-as-asked", requirements="CLS-COUNT")
 @rows(
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3, 4)],
     *[Row(f"batch-{count}-of-4", (ITEMS, count), role="scores_batching") for count in (1, 2, 4)],

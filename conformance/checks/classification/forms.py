@@ -44,7 +44,7 @@ from conformance.wire.tensor import Tensor
 _FORM = Only(HTTP, "calls cannot ask for the form of an output")
 
 
-@claim("classification.other-outputs-stay", answers="CLS-ONLY")
+@claim("classification.other-outputs-stay", requirements="CLS-ONLY")
 @rows(
     *rows_for_role(
         "scores_two_outputs",
@@ -116,7 +116,7 @@ def _is_order_wrong(
     return not is_met(lambda: expect(usual).tensors(right, through_json=False))
 
 
-@claim("classification.next-request-is-plain", answers="CLS-ONLY")
+@claim("classification.next-request-is-plain", requirements="CLS-ONLY")
 @rows(
     Row("", (True,), role="scores"),
     Row("unlisted", (False,), role="scores"),
@@ -159,7 +159,7 @@ def _expect_unclassified_output(
     raise UnmetError(found.expected, found.actual, reply, offset=found.offset, requirement=about)
 
 
-@check("classification.binary-data-is-obeyed", answers="CLS-BINARY")
+@check("classification.binary-data-is-obeyed", requirements="CLS-BINARY")
 @rows(
     Row("true", (SCORES, True, ABSENT), role="scores", needs=BINARY),
     Row("true-labelled", (SCORES, True, ABSENT), role="scores_odd_labels", needs=BINARY),
@@ -186,7 +186,7 @@ def _expect_unclassified_output(
     Row(
         "own-false-over-true",
         (None, False, True, "BIN-FALSE-OVERRIDES"),
-        answers=("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
+        requirements=("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
         fit=SCORED,
         needs=BINARY,
     ),

@@ -46,7 +46,7 @@ from conformance.wire.tensor import Tensor
 # --- counts that are too large, or no numbers -----------------------------------------------------------------------
 
 
-@claim("classification.no-class-is-made-up", answers="CLS-COUNT-ABOVE")
+@claim("classification.no-class-is-made-up", requirements="CLS-COUNT-ABOVE")
 @rows(
     Row("5-of-4", (SCORES, 5), role="scores"),
     Row("100-of-4", (SCORES, 100), role="scores_labelled"),
@@ -67,7 +67,7 @@ def no_class_is_made_up(target: AnyTarget, model: Model, values: Any = None, cou
         expect_each_class_once(reply, model, right)
 
 
-@claim("classification.number-0", answers="CLS-COUNT-ZERO", role="scores", fit=SCORED)
+@claim("classification.number-0", requirements="CLS-COUNT-ZERO", role="scores", fit=SCORED)
 def number_0(target: AnyTarget, model: Model) -> str:
     """The suite records what the server does when asked for 0 classes."""
     name = find_scored_output(model)
@@ -81,7 +81,7 @@ def number_0(target: AnyTarget, model: Model) -> str:
     return f"{size} classes, {format_shape(output.shape)}" if size else f"no classes, {format_shape(output.shape)}"
 
 
-@check("classification.number-with-a-point", answers="CLS-COUNT-AS-FLOAT")
+@check("classification.number-with-a-point", requirements="CLS-COUNT-AS-FLOAT")
 @rows(Row("", (SCORES,), role="scores"), Row("own", (None,), fit=SCORED))
 def number_with_a_point(target: Target, model: Model, values: Any) -> str:
     """The server reads the count 2.0 as 2, or refuses it."""
@@ -136,9 +136,9 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = make_call_refusals(
 )
 
 
-@check("classification.what-is-no-number-is-refused", answers="CLS-COUNT-WRONG")
+@check("classification.what-is-no-number-is-refused", requirements="CLS-COUNT-WRONG")
 @rows(*make_refusal_rows(REFUSALS))
-@check("grpc.wrong-parameter-is-refused", answers="CLS-COUNT-WRONG/grpc", over=(GRPC,))
+@check("grpc.wrong-parameter-is-refused", requirements="CLS-COUNT-WRONG/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC))
 def what_is_no_number_is_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses a count that is negative, a fraction, a string or a boolean."""
@@ -148,7 +148,7 @@ def what_is_no_number_is_refused(target: AnyTarget, model: Model, refusal: Refus
 # --- datatypes that a server need not classify ----------------------------------------------------------------------
 
 
-@claim("classification.short-floats-right-or-refused", answers="CLS-FP16")
+@claim("classification.short-floats-right-or-refused", requirements="CLS-FP16")
 @rows(
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
@@ -163,7 +163,7 @@ def short_floats_right_or_refused(target: AnyTarget, model: Model, values: Any =
         _expect_right_or_refused(target, model, values, "binary")
 
 
-@claim("classification.bool-right-or-refused", answers="CLS-BOOL")
+@claim("classification.bool-right-or-refused", requirements="CLS-BOOL")
 @rows(
     Row("", ((False, True, False, True),), role="identity_bool"),
     Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"}))),
@@ -253,7 +253,7 @@ _NAN_SCORES = {
 }
 
 
-@claim("classification.nan-somewhere", answers="CLS-NAN", role="scores")
+@claim("classification.nan-somewhere", requirements="CLS-NAN", role="scores")
 @rows(*[Row(name, (values,), needs=BINARY) for name, values in _NAN_SCORES.items()])
 def nan_somewhere(target: AnyTarget, model: Model, values: tuple[float, ...]) -> str:
     """The server places a NaN score anywhere in the ranking, or refuses the request."""
@@ -288,7 +288,7 @@ _ON_THE_CALL = Set("parameters.classification.int64_param", CLASSES["classificat
 _ON_AN_INPUT = Set("inputs.0.parameters.classification.int64_param", CLASSES["classification"])
 
 
-@claim("classification.parameter-at-another-place-classifies-nothing", answers="CLS-ONLY", role="scores")
+@claim("classification.parameter-at-another-place-classifies-nothing", requirements="CLS-ONLY", role="scores")
 @rows(
     Row(
         "on-the-request",

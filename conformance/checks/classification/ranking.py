@@ -45,7 +45,7 @@ from conformance.wire.tensor import Tensor
 OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
 
 
-@claim("classification.items-are-ranked-apart", answers="CLS-BATCH")
+@claim("classification.items-are-ranked-apart", requirements="CLS-BATCH")
 @rows(
     Row("2-items", (ITEMS, 4), role="scores_batching"),
     Row("2x2-items", (SQUARES, 3), role="scores_batching_rank2"),
@@ -122,7 +122,7 @@ WIDE_FLOATS = frozenset({"FP32", "FP64"})
 SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
 
 
-@claim("classification.highest-come-first", answers="CLS-HIGHEST")
+@claim("classification.highest-come-first", requirements="CLS-HIGHEST")
 @rows(
     *[Row(identity, (values, None), role=role) for identity, role, values in RANKED_SCORES],
     *[Row(f"{count}-of-4", (SCORES, count), role="scores") for count in (1, 2, 3)],
@@ -158,7 +158,7 @@ def highest_come_first(
     case.expect_rule(apply_to_items(class_texts.is_in_order))
 
 
-@claim("classification.ties-in-any-order", answers="CLS-TIES")
+@claim("classification.ties-in-any-order", requirements="CLS-TIES")
 @rows(
     Row("all-equal", ((1.0, 1.0, 1.0, 1.0), 4), role="scores"),
     Row("2-of-4-equal", ((1.0, 1.0, 1.0, 1.0), 2), role="scores"),
@@ -200,7 +200,7 @@ _SCORES_BY_ROLE: tuple[tuple[str, Any], ...] = (
 )
 
 
-@check("grpc.classes-are-those-of-http", answers="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
+@check("grpc.classes-are-those-of-http", requirements="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(
     *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SCORES_BY_ROLE],
     Row("own", (None,), fit=SCORED, needs=CLASSES),

@@ -36,7 +36,7 @@ OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
 
-@claim("classification.datatype-is-bytes", answers="CLS-TYPE")
+@claim("classification.datatype-is-bytes", requirements="CLS-TYPE")
 @rows(
     Row("fp32", (SCORES,), role="scores"),
     Row("int64", ((5, -7, 9),), role="identity_int64"),
@@ -55,7 +55,7 @@ def datatype_is_bytes(target: AnyTarget, model: Model, values: Any = None, send:
         raise UnmetError(f"datatype BYTES of the classes in {case.name}", found, case.reply)
 
 
-@claim("classification.shape-is-count", answers=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
+@claim("classification.shape-is-count", requirements=("CLS-SHAPE", "CLS-SHAPE-SHOWN"))
 @rows(
     Row("1-of-4", (SCORES, 1), role="scores"),
     Row("4-of-4", (SCORES, 4), role="scores"),
@@ -102,7 +102,7 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
     )
 
 
-@claim("classification.shape-is-batch-and-count", answers="CLS-SHAPE-BATCH")
+@claim("classification.shape-is-batch-and-count", requirements="CLS-SHAPE-BATCH")
 @rows(
     Row("batch-1", (ITEMS[:1], 2), role="scores_batching"),
     Row(
@@ -154,7 +154,7 @@ def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: 
 # --- scores of several dimensions -----------------------------------------------------------------------------------
 
 
-@claim("classification.scores-of-several-dimensions", answers=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
+@claim("classification.scores-of-several-dimensions", requirements=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
 @rows(
     Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),
     Row("3x2", (((1, 3), (2, 6), (4, 5)),), role="rank2"),

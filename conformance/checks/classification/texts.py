@@ -41,7 +41,7 @@ from conformance.wire.finding import format_value as quoted
 from conformance.wire.request import Form
 
 
-@claim("classification.text-is-value-index-label", answers="CLS-FORMAT")
+@claim("classification.text-is-value-index-label", requirements="CLS-FORMAT")
 @rows(
     Row("floats", (SCORES,), role="scores"),
     Row("integers", ((5, -7, 9),), role="identity_int32"),
@@ -62,7 +62,7 @@ def text_is_value_index_label(target: AnyTarget, model: Model, values: Any = Non
             raise UnmetError(CLASS_FORMAT, f"{quoted(text)}: {error}", case.reply) from error
 
 
-@claim("classification.value-is-the-score", answers="CLS-VALUE")
+@claim("classification.value-is-the-score", requirements="CLS-VALUE")
 @rows(
     Row("fp32", ((0.25, 123456.75, -1.5, 3.0, 0.0),), role="identity_fp32"),
     Row("uint8", ((3, 200, 255),), role="identity_uint8"),
@@ -89,7 +89,7 @@ def value_is_the_score(target: AnyTarget, model: Model, values: Any = None, send
     ClassifiedAnswer.ask(target, model, values, send=send).expect_rule(apply_to_items(class_texts.has_right_values))
 
 
-@claim("classification.value-says-all-of-the-score", answers="CLS-VALUE-EXACT")
+@claim("classification.value-says-all-of-the-score", requirements="CLS-VALUE-EXACT")
 @rows(
     Row("integers", ((5, -7, 123456789),), role="identity_int32"),
     Row("uint64", ((2**53 + 1, 2**63, 2**64 - 1),), role="identity_uint64"),
@@ -132,7 +132,7 @@ def _expect_deployed_values(target: AnyTarget, model: Model) -> None:
             raise UnmetError(f"{case.name} as classes {right}", describe_classes(listed), case.reply)
 
 
-@claim("classification.index-counts-from-0", answers="CLS-INDEX")
+@claim("classification.index-counts-from-0", requirements="CLS-INDEX")
 @rows(
     Row("floats", (SCORES,), role="scores"),
     Row("labelled", (SCORES,), role="scores_labelled"),
@@ -153,7 +153,7 @@ def index_counts_from_0(
     case.expect_rule(apply_to_items(class_texts.has_right_indices))
 
 
-@claim("classification.label-follows-its-index", answers="CLS-LABEL")
+@claim("classification.label-follows-its-index", requirements="CLS-LABEL")
 @rows(
     Row("all", (SCORES,), role="scores_labelled"),
     Row("some", (SCORES,), role="scores_some_labels"),
@@ -174,7 +174,7 @@ def label_follows_its_index(
         expect_labels(ClassifiedAnswer.ask(target, model, values, name=name, send=send))
 
 
-@claim("classification.no-label-no-colon", answers="CLS-NO-LABEL")
+@claim("classification.no-label-no-colon", requirements="CLS-NO-LABEL")
 @rows(
     Row("none", (SCORES,), role="scores"),
     Row("none-batching", (ITEMS,), role="scores_batching"),

@@ -54,13 +54,17 @@ def make_reading_row(name: str, form: Form, outputs: Tensors, *, style: Style | 
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     script = make_script(outputs, style or Style(), CALLS[form])
     inference = make_small_inference(f"read-{name}", form, outputs=requested)
-    return Row(name, (inference, script), answers=("CLIENT-READS-VALUES",))
+    return Row(name, (inference, script), requirements=("CLIENT-READS-VALUES",))
 
 
 def convert_to_grpc_row(row: Row) -> Row:
     """Return the row for gRPC. A JSON row gets typed contents, and also judges CLIENT-READS-FORM."""
     call = to_raw_grpc_row(row)
-    return replace(call, answers=(*call.answers, "CLIENT-READS-FORM/grpc")) if has_json_output(call.values[0]) else call
+    return (
+        replace(call, requirements=(*call.requirements, "CLIENT-READS-FORM/grpc"))
+        if has_json_output(call.values[0])
+        else call
+    )
 
 
 def expect_outputs_read(client: Client, inference: Inference, script: Script) -> None:
@@ -106,7 +110,7 @@ def make_element_count_rows(convert: Callable[[Row], Row] = lambda row: row) -> 
                 outputs = (make_tensor(name, "OUT0", datatype, (count,)),)
                 cases.append(convert(make_reading_row(name, form, outputs)))
             name = cases[0].id.removeprefix(f"{FEW_COUNTS[0]}-")
-            yield Row(name, (tuple(case.values for case in cases),), answers=cases[0].answers)
+            yield Row(name, (tuple(case.values for case in cases),), requirements=cases[0].requirements)
 
 
 def make_corner_value_rows() -> Iterator[Row]:
@@ -119,32 +123,32 @@ def make_corner_value_rows() -> Iterator[Row]:
             yield make_reading_row(f"{datatype}-json", "json", outputs)
     for datatype, bits in DIGITS_AND_SIGNS.items():
         row = make_reading_row(f"{datatype}-digits-and-signs-json", "json", (from_bits("OUT0", datatype, bits),))
-        yield replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
+        yield replace(row, requirements=(*row.requirements, "CLIENT-READS-NUMBERS"))
     for group, form, one in list_strings():
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
 
-@check("client.reads-every-datatype", answers="CLIENT-READS-VALUES")
+@check("client.reads-every-datatype", requirements="CLIENT-READS-VALUES")
 @rows(*make_datatype_rows())
-@check("client-grpc.reads-every-datatype", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.reads-every-datatype", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*map(convert_to_grpc_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
     expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-every-shape", answers="CLIENT-READS-VALUES")
+@check("client.reads-every-shape", requirements="CLIENT-READS-VALUES")
 @rows(*make_shape_rows())
-@check("client-grpc.reads-every-shape", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.reads-every-shape", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*[convert_to_grpc_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-few-elements", answers="CLIENT-READS-VALUES")
+@check("client.reads-few-elements", requirements="CLIENT-READS-VALUES")
 @rows(*make_element_count_rows())
-@check("client-grpc.reads-few-elements", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.reads-few-elements", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*make_element_count_rows(convert_to_grpc_row))
 def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]) -> None:
     """The client gives its caller an output of one, two or no elements unchanged."""
@@ -152,9 +156,9 @@ def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]
         expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-corner-values", answers="CLIENT-READS-VALUES")
+@check("client.reads-corner-values", requirements="CLIENT-READS-VALUES")
 @rows(*make_corner_value_rows())
-@check("client-grpc.reads-corner-values", answers="CLIENT-READS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.reads-corner-values", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
 @rows(*map(convert_to_grpc_row, make_corner_value_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
@@ -179,10 +183,10 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
 def make_half_precision_row(datatype: str) -> Row:
     """Return a row whose answer contains elements of a 16-bit float datatype as JSON."""
     row = make_reading_row(datatype, "json", (from_bits("OUT0", datatype, HALF_PRECISION[datatype]),))
-    return replace(row, answers=(*row.answers, "CLIENT-READS-NUMBERS"))
+    return replace(row, requirements=(*row.requirements, "CLIENT-READS-NUMBERS"))
 
 
-@check("client.reads-half-precision-as-json", answers=("CLIENT-READS-VALUES", "CLIENT-READS-NUMBERS"))
+@check("client.reads-half-precision-as-json", requirements=("CLIENT-READS-VALUES", "CLIENT-READS-NUMBERS"))
 @rows(*map(make_half_precision_row, HALF_PRECISION))
 def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller FP16 and BF16 elements that JSON can carry exactly, or refuses them.
@@ -229,8 +233,8 @@ def make_number_rows() -> Iterator[Row]:
         yield make_reading_row(f"{datatype}-short-decimals", "json", (from_bits("OUT0", datatype, bits),), style=style)
 
 
-@check("client.reads-numbers-in-any-spelling", answers="CLIENT-READS-NUMBERS")
-@rows(*[replace(row, answers=("CLIENT-READS-NUMBERS",)) for row in make_number_rows()])
+@check("client.reads-numbers-in-any-spelling", requirements="CLIENT-READS-NUMBERS")
+@rows(*[replace(row, requirements=("CLIENT-READS-NUMBERS",)) for row in make_number_rows()])
 def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: Script) -> None:
     """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals.
 
@@ -281,15 +285,15 @@ def make_order_rows() -> Iterator[Row]:
         name = "-".join(str(place) if named is SEVERAL_OUTPUTS else named[place][0] for place in order)
         script = make_script(make_three_outputs(name, named), *make_ordered_styles(order))
         inference = make_small_inference(f"order-{name}", outputs=requested)
-        yield Row(name, (inference, script), answers=("CLIENT-READS-ORDER",))
+        yield Row(name, (inference, script), requirements=("CLIENT-READS-ORDER",))
     script = make_script(make_three_outputs("unlisted"), *make_ordered_styles((2, 0, 1)))
     inference = make_small_inference("order-unlisted", all_outputs="binary")
-    yield Row("unlisted-2-0-1", (inference, script), answers=("CLIENT-READS-ORDER",))
+    yield Row("unlisted-2-0-1", (inference, script), requirements=("CLIENT-READS-ORDER",))
 
 
-@check("client.reads-in-the-answers-order", answers="CLIENT-READS-ORDER")
+@check("client.reads-in-the-answers-order", requirements="CLIENT-READS-ORDER")
 @rows(*make_order_rows())
-@check("client-grpc.reads-in-the-answers-order", answers="CLIENT-READS-ORDER/grpc", over=(GRPC,))
+@check("client-grpc.reads-in-the-answers-order", requirements="CLIENT-READS-ORDER/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """The client reads outputs in the order of the answer, not in the order of its request."""
@@ -311,13 +315,13 @@ def make_form_row(
     requested = tuple(RequestedOutput(one.name, form) for one, form in zip(outputs, forms, strict=True))
     inference = make_small_inference(f"form-{name}", forms[0], outputs=requested)
     answers = tuple(dict.fromkeys(("CLIENT-READS-FORM", unread)))
-    return Row(name, (inference, make_script(outputs, style), unread), answers=answers)
+    return Row(name, (inference, make_script(outputs, style), unread), requirements=answers)
 
 
 def make_no_outputs_row() -> Row:
     """Return a row with an answer that has no outputs."""
     return Row(
-        "no-outputs", (make_small_inference("form-none", "json"), make_script(())), answers=("CLIENT-READS-FORM",)
+        "no-outputs", (make_small_inference("form-none", "json"), make_script(())), requirements=("CLIENT-READS-FORM",)
     )
 
 
@@ -375,12 +379,12 @@ def make_grpc_style_row(name: str, style: CallStyle) -> Row:
         make_tensor(name, f"OUT{k}", datatype, (3,)) for k, datatype in enumerate(("INT64", "BYTES", "FP32", "BOOL"))
     )
     script = make_script(outputs, grpc=style)
-    return Row(name, (make_small_inference(f"call-{name}"), script), answers=("CLIENT-READS-FORM/grpc",))
+    return Row(name, (make_small_inference(f"call-{name}"), script), requirements=("CLIENT-READS-FORM/grpc",))
 
 
-@check("client.reads-the-form-that-comes", answers="CLIENT-READS-FORM")
+@check("client.reads-the-form-that-comes", requirements="CLIENT-READS-FORM")
 @rows(*FORM_ROWS)
-@check("client-grpc.reads-the-form-that-comes", answers="CLIENT-READS-FORM/grpc", over=(GRPC,))
+@check("client-grpc.reads-the-form-that-comes", requirements="CLIENT-READS-FORM/grpc", over=(GRPC,))
 @rows(
     *[make_grpc_style_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row())
 )
@@ -417,7 +421,7 @@ def make_optional_member_rows() -> Iterator[Row]:
         yield Row(row, (inference, make_script(outputs, Style(edit=edit))))
 
 
-@check("client.needs-no-optional-member", answers="CLIENT-READS-VALUES")
+@check("client.needs-no-optional-member", requirements="CLIENT-READS-VALUES")
 @rows(*make_optional_member_rows())
 def needs_no_optional_member(client: Client, inference: Inference, script: Script) -> None:
     """The client reads an answer without optional members, and with empty ones."""
@@ -447,13 +451,13 @@ def make_class_request_rows() -> Iterator[Row]:
             yield Row(
                 name,
                 (make_small_inference(f"classes-{name}", "json", outputs=requested), requirements),
-                answers=requirements,
+                requirements=requirements,
             )
 
 
-@check("client.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION")
+@check("client.asks-for-classes", requirements="CLIENT-SENDS-CLASSIFICATION")
 @rows(*make_class_request_rows())
-@check("client-grpc.asks-for-classes", answers="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
+@check("client-grpc.asks-for-classes", requirements="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
 @rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
@@ -467,12 +471,12 @@ def make_class_answer_rows() -> Iterator[Row]:
             requested = (RequestedOutput("OUT0", form, classes=len(texts)),)
             script = make_script((Tensor.from_values("OUT0", "BYTES", list(texts)),), grpc=CALLS[form])
             inference = make_small_inference(f"read-classes-{name}-{form}", form, outputs=requested)
-            yield Row(f"{name}-{form}", (inference, script, texts), answers=("CLIENT-READS-CLASSES",))
+            yield Row(f"{name}-{form}", (inference, script, texts), requirements=("CLIENT-READS-CLASSES",))
 
 
-@check("client.reads-classes", answers="CLIENT-READS-CLASSES")
+@check("client.reads-classes", requirements="CLIENT-READS-CLASSES")
 @rows(*make_class_answer_rows())
-@check("client-grpc.reads-classes", answers="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
+@check("client-grpc.reads-classes", requirements="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_class_answer_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The client gives its caller the value, index and full label of each class."""

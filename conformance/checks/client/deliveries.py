@@ -143,7 +143,7 @@ def make_reading_row(name: str, form: Form, style: Style, *requirements: str, ac
     outputs = make_outputs(name)
     requested = tuple(RequestedOutput(one.name, form) for one in outputs)
     inference = make_small_inference(f"style-{name}", form, outputs=requested, accepts=accepts)
-    return Row(name, (inference, make_script(outputs, style), requirements[-1]), answers=requirements)
+    return Row(name, (inference, make_script(outputs, style), requirements[-1]), requirements=requirements)
 
 
 def make_json_style_rows() -> Iterator[Row]:
@@ -166,14 +166,14 @@ def make_delivery_rows() -> Iterator[Row]:
             )
 
 
-@check("client.reads-any-json", answers="CLIENT-READS-JSON")
+@check("client.reads-any-json", requirements="CLIENT-READS-JSON")
 @rows(*make_json_style_rows())
 def reads_any_json(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any white space, escapes, member order and extra members."""
     expect_scripted_answer_read(client, inference, script, unread)
 
 
-@check("client.reads-any-delivery", answers="CLIENT-READS-FRAMING")
+@check("client.reads-any-delivery", requirements="CLIENT-READS-FRAMING")
 @rows(*make_delivery_rows())
 def reads_any_delivery(client: Client, inference: Inference, script: Script, unread: str) -> None:
     """The client reads an answer with any header spelling, chunking and content coding that it accepts."""
@@ -188,10 +188,10 @@ def make_large_answer_row(form: Form, coding: str = "") -> Row:
     outputs = (RequestedOutput("OUT0", form),)
     inference = make_small_inference(f"style-{name}", form, outputs=outputs, accepts=coding or None)
     style = Style(delivery=Delivery(chunk_bytes=0 if coding else 40_000, coding=coding))
-    return Row(name, (inference, make_script((tensor,), style)), answers=("CLIENT-READS-FRAMING",))
+    return Row(name, (inference, make_script((tensor,), style)), requirements=("CLIENT-READS-FRAMING",))
 
 
-@check("client.reads-large-answers", answers="CLIENT-READS-FRAMING")
+@check("client.reads-large-answers", requirements="CLIENT-READS-FRAMING")
 @rows(
     *map(make_large_answer_row, FORMS),
     *[make_large_answer_row(form, coding) for coding in ("gzip", "deflate") for form in FORMS],

@@ -71,16 +71,16 @@ def make_mixed_encoding_rows() -> Iterator[Row]:
             yield make_sending_row(name, make_several_inputs(name, order, *forms), ["CLIENT-SENDS-DATA-OR-SIZE"])
 
 
-@check("client.sends-inputs-in-order", answers="CLIENT-SENDS-ORDER")
+@check("client.sends-inputs-in-order", requirements="CLIENT-SENDS-ORDER")
 @rows(*make_order_rows())
-@check("client-grpc.sends-inputs-in-order", answers="CLIENT-SENDS-ORDER/grpc", over=(GRPC,))
+@check("client-grpc.sends-inputs-in-order", requirements="CLIENT-SENDS-ORDER/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_order_rows()))
 def sends_inputs_in_order(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends the bytes of several inputs in the order of the JSON."""
     expect_request_sent(client, inference, requirements)
 
 
-@check("client.sends-both-forms-at-once", answers="CLIENT-SENDS-ORDER")
+@check("client.sends-both-forms-at-once", requirements="CLIENT-SENDS-ORDER")
 @rows(*make_mixed_encoding_rows())
 def sends_both_forms_at_once(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends some inputs as binary data and others as JSON in one request."""
@@ -108,9 +108,9 @@ def make_framing_rows() -> Iterator[Row]:
             )
 
 
-@check("client.frames-its-requests", answers="CLIENT-SENDS-HEADER-LENGTH")
+@check("client.frames-its-requests", requirements="CLIENT-SENDS-HEADER-LENGTH")
 @rows(*make_framing_rows())
-@check("client-grpc.frames-its-requests", answers="CLIENT-SENDS-MEMBERS/grpc", over=(GRPC,))
+@check("client-grpc.frames-its-requests", requirements="CLIENT-SENDS-MEMBERS/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_framing_rows()))
 def frames_its_requests(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client's headers, lengths and JSON members agree with each other, even if names and ids are not ASCII."""
@@ -119,7 +119,7 @@ def frames_its_requests(client: Client, inference: Inference, requirements: Sequ
 
 def make_row_for_requirements(name: str, inference: Inference, *requirements: str) -> Row:
     """Return a row that judges only these requirements."""
-    return Row(name, (inference, requirements), answers=requirements)
+    return Row(name, (inference, requirements), requirements=requirements)
 
 
 def make_one_encoding_row(form: Form) -> Row:
@@ -128,14 +128,14 @@ def make_one_encoding_row(form: Form) -> Row:
     return make_row_for_requirements(name, make_several_inputs(name, (0, 1, 2), form), "CLIENT-SENDS-ONE-FORM")
 
 
-@check("client-grpc.uses-one-form", answers="CLIENT-SENDS-ONE-FORM", over=(GRPC,))
+@check("client-grpc.uses-one-form", requirements="CLIENT-SENDS-ONE-FORM", over=(GRPC,))
 @rows(*map(make_one_encoding_row, FORMS))
 def uses_one_form(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends either raw contents or typed contents in a call."""
     expect_request_sent(client, inference, requirements)
 
 
-@check("client.states-the-content-type", answers="CLIENT-SENDS-CONTENT-TYPE")
+@check("client.states-the-content-type", requirements="CLIENT-SENDS-CONTENT-TYPE")
 @rows(
     *[
         make_row_for_requirements(form, make_small_inference(f"type-{form}", form), "CLIENT-SENDS-CONTENT-TYPE")
@@ -157,9 +157,9 @@ def make_model_path_rows() -> Iterator[Row]:
         yield make_row_for_requirements(name, make_small_inference(f"path-{name}", "json", version=version), post)
 
 
-@check("client.posts-to-the-model", answers="CLIENT-SENDS-POST")
+@check("client.posts-to-the-model", requirements="CLIENT-SENDS-POST")
 @rows(*make_model_path_rows())
-@check("client-grpc.names-the-model", answers="CLIENT-SENDS-POST/grpc", over=(GRPC,))
+@check("client-grpc.names-the-model", requirements="CLIENT-SENDS-POST/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_model_path_rows()))
 def posts_to_the_model(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a request to the model and the version that its caller names."""
@@ -176,7 +176,7 @@ def make_compressed_request_rows() -> Iterator[Row]:
             yield make_sending_row(row, inference, requirements)
 
 
-@check("client.applies-the-coding-it-announces", answers="CLIENT-SENDS-CODING")
+@check("client.applies-the-coding-it-announces", requirements="CLIENT-SENDS-CODING")
 @rows(*make_compressed_request_rows())
 def applies_the_coding_it_announces(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client states the coding of a compressed request; the inference header counts the uncompressed JSON."""
@@ -222,9 +222,9 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     ]
 
 
-@check("client.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS")
+@check("client.asks-for-the-outputs", requirements="CLIENT-SENDS-OUTPUTS")
 @rows(*make_output_rows({**OUTPUT_OPTIONS, **FORM_OPTIONS}))
-@check("client-grpc.asks-for-the-outputs", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
+@check("client-grpc.asks-for-the-outputs", requirements="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
@@ -244,7 +244,7 @@ def make_raw_row(datatype: str, shape: tuple[int, ...]) -> Row:
     )
 
 
-@check("client.sends-raw-requests", answers="CLIENT-SENDS-RAW")
+@check("client.sends-raw-requests", requirements="CLIENT-SENDS-RAW")
 @rows(*[make_raw_row(*one) for one in RAW_TENSORS])
 def sends_raw_requests(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a raw request as the tensor's bytes alone, with an inference header of 0."""
@@ -278,9 +278,9 @@ def make_one_request_option_row(name: str, options: dict[str, object]) -> Row:
     return Row(name, ((first, make_small_inference(f"with-{name}", "json", **options), last),))
 
 
-@check("client.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS")
+@check("client.leaves-no-option-behind", requirements="CLIENT-SENDS-OUTPUTS")
 @rows(*[make_one_request_option_row(name, options) for name, options in ONE_REQUEST_OPTIONS.items()])
-@check("client-grpc.leaves-no-option-behind", answers="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
+@check("client-grpc.leaves-no-option-behind", requirements="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
 @rows(
     *[
         to_grpc_row(make_one_request_option_row(name, ONE_REQUEST_OPTIONS[name]))
@@ -296,9 +296,9 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
     expect_same_options(observations[0], observations[2])
 
 
-@check("client.sends-each-request-anew", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-each-request-anew", requirements="CLIENT-SENDS-VALUES")
 @rows(("40", 40, FORMS), ("40-json", 40, FORMS[1:]))
-@check("client-grpc.sends-each-request-anew", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-each-request-anew", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
     """The client leaves nothing of one request in the next, even if sizes and encodings differ."""
@@ -327,7 +327,7 @@ def make_concurrent_rows() -> Iterator[Row]:
 def make_concurrent_row(name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]) -> Row:
     """Return a row with many concurrent inferences; `elements` are the sizes of their inputs."""
     requirements = ("CLIENT-SENDS-OUTPUTS", *(("CLIENT-SENDS-RAW",) if is_raw else ()), "CLIENT-SENDS-VALUES")
-    return Row(name, (name, count, form, is_raw, bursts, elements), answers=requirements)
+    return Row(name, (name, count, form, is_raw, bursts, elements), requirements=requirements)
 
 
 # Numbers of elements, so large that copying the inputs takes a while.
@@ -354,11 +354,11 @@ def make_numbered_inputs(number: int, elements: Sequence[int]) -> tuple[Tensor, 
     )
 
 
-@check("client.sends-each-of-many-at-once", answers=("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"))
+@check("client.sends-each-of-many-at-once", requirements=("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"))
 @rows(*make_concurrent_rows())
 @check(
     "client-grpc.sends-each-of-many-at-once",
-    answers=("CLIENT-SENDS-VALUES/grpc", "CLIENT-SENDS-OUTPUTS/grpc"),
+    requirements=("CLIENT-SENDS-VALUES/grpc", "CLIENT-SENDS-OUTPUTS/grpc"),
     over=(GRPC,),
 )
 @rows(*[to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]])
@@ -407,9 +407,9 @@ def make_unusual_names_row(form: Form) -> Row:
     return make_sending_row(row, make_inference(row, tensors, form))
 
 
-@check("client.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-names-as-they-are", requirements="CLIENT-SENDS-VALUES")
 @rows(*map(make_unusual_names_row, FORMS))
-@check("client-grpc.sends-names-as-they-are", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-names-as-they-are", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*[to_grpc_row(make_unusual_names_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends input names unchanged, including long names and names that JSON escapes."""

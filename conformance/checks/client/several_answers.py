@@ -82,9 +82,9 @@ SEVERAL_ROWS = (
 )
 
 
-@check("client.reads-several-outputs", answers=VALUES)
+@check("client.reads-several-outputs", requirements=VALUES)
 @rows(*SEVERAL_ROWS)
-@check("client-grpc.reads-several-outputs", answers=f"{VALUES}/grpc", over=(GRPC,))
+@check("client-grpc.reads-several-outputs", requirements=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller each of several outputs by name, in any order."""
@@ -106,9 +106,9 @@ def make_bool_rows() -> Iterator[Row]:
     yield Row("binary-1-MiB", (inference, make_script((many,))))
 
 
-@check("client.reads-both-truths", answers=VALUES)
+@check("client.reads-both-truths", requirements=VALUES)
 @rows(*make_bool_rows())
-@check("client-grpc.reads-both-truths", answers=f"{VALUES}/grpc", over=(GRPC,))
+@check("client-grpc.reads-both-truths", requirements=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*map(to_raw_grpc_row, make_bool_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller true and false BOOL elements unchanged."""
@@ -119,9 +119,9 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 # --- equal ids --------------------------------------------------------------------------------------------------------
 
 
-@check("client.tells-answers-of-one-id-apart", answers=OWN)
+@check("client.tells-answers-of-one-id-apart", requirements=OWN)
 @rows(("8-binary", 8, "binary"), ("8-json", 8, "json"))
-@check("client-grpc.tells-answers-of-one-id-apart", answers=f"{OWN}/grpc", over=(GRPC,))
+@check("client-grpc.tells-answers-of-one-id-apart", requirements=f"{OWN}/grpc", over=(GRPC,))
 @rows(("8", 8, "binary"))
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
     """The client gives each of several inferences with the same id its own answer."""
@@ -167,12 +167,12 @@ GRPC_ROW = Row(
 )
 
 
-@check("client.refuses-wrong-lengths", answers=REFUSES)
+@check("client.refuses-wrong-lengths", requirements=REFUSES)
 @rows(
     *[make_wrong_length_row(name, script) for name, script in WRONG_LENGTHS.items()],
     make_wrong_length_row("header-past-the-json", HEADER_PAST_JSON, "json"),
 )
-@check("client-grpc.refuses-wrong-lengths", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@check("client-grpc.refuses-wrong-lengths", requirements=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(to_grpc_row(GRPC_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with more or less data than the answer itself states."""
@@ -195,9 +195,9 @@ def make_outputs(inference: Inference) -> Tensors:
     )
 
 
-@check("client.gives-each-caller-its-own-answer", answers=OWN)
+@check("client.gives-each-caller-its-own-answer", requirements=OWN)
 @rows(("32-binary", 32, "binary"), ("32-json", 32, "json"))
-@check("client-grpc.gives-each-caller-its-own-answer", answers=f"{OWN}/grpc", over=(GRPC,))
+@check("client-grpc.gives-each-caller-its-own-answer", requirements=f"{OWN}/grpc", over=(GRPC,))
 @rows(("32", 32, "binary"))
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
@@ -208,9 +208,9 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
         raise NotApplicableError(f"the client or its adapter never had {count} concurrent inferences")
 
 
-@check("client.keeps-answers-apart-on-one-connection", answers=OWN)
+@check("client.keeps-answers-apart-on-one-connection", requirements=OWN)
 @rows(("200-binary", 200, "binary"), ("200-json", 200, "json"))
-@check("client-grpc.keeps-answers-apart-on-one-connection", answers=f"{OWN}/grpc", over=(GRPC,))
+@check("client-grpc.keeps-answers-apart-on-one-connection", requirements=f"{OWN}/grpc", over=(GRPC,))
 @rows(("200", 200, "binary"))
 def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
     """The client gives each of many sequential callers its own answer."""

@@ -164,45 +164,45 @@ def is_sent_as_json(observation: Observation) -> bool:
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
 
-@check("client.sends-every-datatype", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-every-datatype", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_datatype_rows())
-@check("client-grpc.sends-every-datatype", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-every-datatype", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_datatype_rows()))
 def sends_every_datatype(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of any datatype unchanged, in the encoding that its caller requests."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-every-shape", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-every-shape", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_shape_rows())
-@check("client-grpc.sends-every-shape", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-every-shape", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_shape_rows()))
 def sends_every_shape(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of any rank, empty or not, with its caller's shape."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-corner-values", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-corner-values", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_corner_value_rows())
-@check("client-grpc.sends-corner-values", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-corner-values", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_corner_value_rows()))
 def sends_corner_values(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-any-bytes", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-any-bytes", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_string_rows())
-@check("client-grpc.sends-any-bytes", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-any-bytes", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_string_rows()))
 def sends_any_bytes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends BYTES elements unchanged, whether empty, with NUL, not UTF-8, or long."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-large-tensors", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-large-tensors", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_large_input_rows())
-@check("client-grpc.sends-large-tensors", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-large-tensors", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_large_input_rows()))
 def sends_large_tensors(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of 1 MiB completely."""
@@ -231,18 +231,18 @@ def make_empty_input_rows() -> Iterator[Row]:
         yield make_sending_row(name, make_inference(name, tensors))
 
 
-@check("client.sends-both-truths", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-both-truths", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_bool_rows())
-@check("client-grpc.sends-both-truths", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-both-truths", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_bool_rows()))
 def sends_both_truths(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
     expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)
 
 
-@check("client.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-empty-inputs-among-others", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_empty_input_rows())
-@check("client-grpc.sends-empty-inputs-among-others", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-empty-inputs-among-others", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_empty_input_rows()))
 def sends_empty_inputs_among_others(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends an empty input beside others; over gRPC, raw contents have an entry for it."""
@@ -261,12 +261,12 @@ def make_element_count_rows() -> Iterator[Row]:
                 make_inference(f"{name}-{k}", [make_tensor(name, "IN0", datatype, (k,))], form) for k in FEW_COUNTS
             ]
             requirements = list_request_requirements(inferences[-1])
-            yield Row(f"{datatype}-{form}", (inferences, requirements), answers=requirements)
+            yield Row(f"{datatype}-{form}", (inferences, requirements), requirements=requirements)
 
 
-@check("client.sends-few-elements", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-few-elements", requirements="CLIENT-SENDS-VALUES")
 @rows(*make_element_count_rows())
-@check("client-grpc.sends-few-elements", answers="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
+@check("client-grpc.sends-few-elements", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, make_element_count_rows()))
 def sends_few_elements(client: Client, inferences: Sequence[Inference], requirements: Sequence[str]) -> None:
     """The client sends a tensor of no, one or two elements unchanged."""
@@ -291,13 +291,13 @@ HALF_ROWS = tuple(
 )
 
 
-@check("client.sends-nothing-else-instead", answers="CLIENT-SENDS-VALUES")
+@check("client.sends-nothing-else-instead", requirements="CLIENT-SENDS-VALUES")
 @rows(
     *HALF_ROWS,
     make_unfit_for_json_row("NaN-json", NON_FINITE, "CLIENT-SENDS-JSON"),
     make_unfit_for_json_row("not-UTF-8-json", INVALID_UTF_8, "CLIENT-SENDS-VALUES"),
 )
-@check("client-grpc.sends-nothing-else-instead", answers="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
+@check("client-grpc.sends-nothing-else-instead", requirements="CLIENT-SENDS-FP16/grpc", over=(GRPC,))
 @rows(*map(to_grpc_row, HALF_ROWS))
 def sends_nothing_else_instead(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client refuses a value that the requested encoding cannot carry, or sends it in another encoding."""
@@ -306,7 +306,7 @@ def sends_nothing_else_instead(client: Client, inference: Inference, requirement
         expect_correct_requests(observation, requirements)
 
 
-@check("client.announces-no-coding-of-the-answers", answers="CLIENT-SENDS-CODING")
+@check("client.announces-no-coding-of-the-answers", requirements="CLIENT-SENDS-CODING")
 @rows(*FORMS)
 def announces_no_coding_of_the_answers(client: Client, form: Form) -> None:
     """A client that accepts compressed answers does not claim that its own request is compressed."""

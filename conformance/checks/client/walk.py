@@ -227,9 +227,9 @@ def make_walk_rows(axes: AxisValues) -> Iterator[Row]:
         yield Row(f"step-{number:02}", (f"{number:02}", step))
 
 
-@check("client.reads-every-combination", answers=VALUES)
+@check("client.reads-every-combination", requirements=VALUES)
 @rows(*make_walk_rows(HTTP_AXES))
-@check("client-grpc.reads-every-combination", answers=f"{VALUES}/grpc", over=(GRPC,))
+@check("client-grpc.reads-every-combination", requirements=f"{VALUES}/grpc", over=(GRPC,))
 @rows(*make_walk_rows(GRPC_AXES))
 def reads_every_combination(client: Client, number: str, step: Step) -> None:
     """The client sends any request and reads any valid answer, in every combination of two properties."""

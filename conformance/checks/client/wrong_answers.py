@@ -61,9 +61,9 @@ from conformance.wire.tensor import Tensor
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-@check("client.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR")
+@check("client.gives-errors-to-its-caller", requirements="CLIENT-READS-ERROR")
 @rows(*ERRORS.items())
-@check("client-grpc.gives-errors-to-its-caller", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@check("client-grpc.gives-errors-to-its-caller", requirements="CLIENT-READS-ERROR/grpc", over=(GRPC,))
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
@@ -73,9 +73,9 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
-@check("client.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT")
+@check("client.says-what-the-server-said", requirements="CLIENT-READS-ERROR-TEXT")
 @rows(*ERRORS.items())
-@check("client-grpc.says-what-the-server-said", answers="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
+@check("client-grpc.says-what-the-server-said", requirements="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status if the answer has no message."""
@@ -86,9 +86,9 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     expect_error_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
 
-@check("client.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR")
+@check("client.takes-no-success-for-an-error", requirements="CLIENT-READS-ERROR")
 @rows("error", "status", "message")
-@check("client-grpc.takes-no-success-for-an-error", answers="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@check("client-grpc.takes-no-success-for-an-error", requirements="CLIENT-READS-ERROR/grpc", over=(GRPC,))
 @rows("error", "status", "message")
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """The client reads a successful answer whose output resembles an error."""
@@ -134,9 +134,9 @@ WRONG_ROWS = (
 WRONG_GRPC_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
 
 
-@check("client.refuses-wrong-answers", answers=REFUSES)
+@check("client.refuses-wrong-answers", requirements=REFUSES)
 @rows(*WRONG_ROWS)
-@check("client-grpc.refuses-wrong-answers", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@check("client-grpc.refuses-wrong-answers", requirements=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(*WRONG_GRPC_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error, within its caller's time limit, for an answer that contradicts itself."""
@@ -162,7 +162,7 @@ def make_wrong_element_row(name: str, datatype: str, form: Form, script: HttpScr
     return Row(name, values)
 
 
-@check("client.refuses-elements-of-no-datatype", answers=REFUSES)
+@check("client.refuses-elements-of-no-datatype", requirements=REFUSES)
 @rows(*make_wrong_element_rows())
 def refuses_elements_of_no_datatype(client: Client, inference: Inference, script: Script, outputs: Tensors) -> None:
     """The client reports an error for an element that is not a value of its datatype."""
@@ -176,18 +176,18 @@ ID_ROWS = tuple(
 )
 
 
-@check("client.refuses-answers-to-another-id", answers=REFUSES)
+@check("client.refuses-answers-to-another-id", requirements=REFUSES)
 @rows(*ID_ROWS)
-@check("client-grpc.refuses-answers-to-another-id", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@check("client-grpc.refuses-answers-to-another-id", requirements=f"{REFUSES}/grpc", over=(GRPC,))
 @rows(make_wrong_answer_row("another-id-raw", "binary", grpc=ANOTHER_ID, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer whose id is not that of the request."""
     expect_error(client.infer(inference, script), "the answer has another id")
 
 
-@check("client.makes-up-no-output", answers=REFUSES)
+@check("client.makes-up-no-output", requirements=REFUSES)
 @rows("binary", "json")
-@check("client-grpc.makes-up-no-output", answers=f"{REFUSES}/grpc", over=(GRPC,))
+@check("client-grpc.makes-up-no-output", requirements=f"{REFUSES}/grpc", over=(GRPC,))
 @rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
     """The client does not invent an output that the answer lacks."""
@@ -246,9 +246,9 @@ def make_incomplete_grpc_row(name: str) -> Row:
     return make_incomplete_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
 
-@check("client.ends-with-an-error", answers=ENDS)
+@check("client.ends-with-an-error", requirements=ENDS)
 @rows(*make_incomplete_rows())
-@check("client-grpc.ends-with-an-error", answers=f"{ENDS}/grpc", over=(GRPC,))
+@check("client-grpc.ends-with-an-error", requirements=f"{ENDS}/grpc", over=(GRPC,))
 @rows(*map(make_incomplete_grpc_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
@@ -291,7 +291,7 @@ def make_after_silence_row(http: HttpScript, grpc: CallScript, end_requirement: 
     row = make_incomplete_row(
         "after-silence", http, grpc, form="json" if end_requirement == ENDS else "binary", timeout=SHORT_TIMEOUT_S
     )
-    return replace(row, answers=(end_requirement.replace(ENDS, GOES_ON), end_requirement))
+    return replace(row, requirements=(end_requirement.replace(ENDS, GOES_ON), end_requirement))
 
 
 def infer_and_wait_for_close(client: Client, inference: Inference, script: Script, timeout: float) -> Observation:
@@ -324,13 +324,13 @@ def wait_until_closed(observation: Observation) -> None:
             time.sleep(EXTRA_CLOSING_WAIT_S)
 
 
-@check("client.goes-on-after-errors", answers=GOES_ON)
+@check("client.goes-on-after-errors", requirements=GOES_ON)
 @rows(
     *[make_incomplete_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
     *[make_incomplete_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
     make_after_silence_row(SILENT_SCRIPT, honest_calls.USUAL, ENDS),
 )
-@check("client-grpc.goes-on-after-errors", answers=f"{GOES_ON}/grpc", over=(GRPC,))
+@check("client-grpc.goes-on-after-errors", requirements=f"{GOES_ON}/grpc", over=(GRPC,))
 @rows(
     *[make_incomplete_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
     make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),

@@ -54,21 +54,21 @@ def _is_identity(role: str) -> bool:
     return roles.load()[role].compute == "identity"
 
 
-@check("datatypes.generated-inputs-are-read", answers="BIN-DATATYPES-I")
+@check("datatypes.generated-inputs-are-read", requirements="BIN-DATATYPES-I")
 @rows(*make_generated_rows("read", _list_read_requirements))
 def generated_inputs_are_read(target: Target, model: Model) -> None:
     """The server correctly reads binary inputs that Hypothesis generated; its JSON outputs show the values."""
     expect_generated(model, "read", lambda tensor: _expect_one_side(target, model, tensor, "read"))
 
 
-@check("datatypes.generated-outputs-are-written", answers="BIN-DATATYPES-O")
+@check("datatypes.generated-outputs-are-written", requirements="BIN-DATATYPES-O")
 @rows(*make_generated_rows("written", _list_written_requirements))
 def generated_outputs_are_written(target: Target, model: Model) -> None:
     """The server correctly writes binary outputs for JSON inputs that Hypothesis generated."""
     expect_generated(model, "written", lambda tensor: _expect_one_side(target, model, tensor, "written"))
 
 
-@check("datatypes.generated-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@check("datatypes.generated-tensors-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*make_generated_rows("both", _list_requirements_of_both_sides))
 def generated_tensors_survive(target: Target, model: Model) -> None:
     """The server changes no bit of tensors that Hypothesis generated, if inputs and outputs are binary data."""

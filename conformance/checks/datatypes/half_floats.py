@@ -41,21 +41,21 @@ PART_ELEMENTS = 4096
 EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, including NaN
 
 
-@check("datatypes.fp16-is-read", answers="BIN-DATATYPES-I", role="cast_fp16_fp32")
+@check("datatypes.fp16-is-read", requirements="BIN-DATATYPES-I", role="cast_fp16_fp32")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary FP16 input as IEEE 754 binary16."""
     _expect_half_floats_read(target, model, bits, in_json)
 
 
-@check("datatypes.fp16-is-written", answers="BIN-DATATYPES-O", role="cast_fp32_fp16")
+@check("datatypes.fp16-is-written", requirements="BIN-DATATYPES-O", role="cast_fp32_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary FP16 output as IEEE 754 binary16."""
     _expect_half_floats_written(target, model, bits, in_json)
 
 
-@check("datatypes.fp16-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
+@check("datatypes.fp16-survives", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
 @rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """The server changes no bit of FP16 elements, if inputs and outputs are binary data."""
@@ -95,14 +95,14 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     return False
 
 
-@check("datatypes.bf16-is-read", answers="BIN-BF16-I", role="cast_bf16_fp32")
+@check("datatypes.bf16-is-read", requirements="BIN-BF16-I", role="cast_bf16_fp32")
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server reads a binary BF16 input as the upper half of FP32."""
     _expect_half_floats_read(target, model, bits, in_json)
 
 
-@check("datatypes.bf16-is-written", answers="BIN-BF16-O", role="cast_fp32_bf16")
+@check("datatypes.bf16-is-written", requirements="BIN-BF16-O", role="cast_fp32_bf16")
 @rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
 def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
     """The server writes a binary BF16 output as the upper half of FP32."""
@@ -161,7 +161,7 @@ def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> I
     return Model.request(model, tensors, send=set(model.binary_inputs) - halves, outputs=outputs)
 
 
-@check("datatypes.fp16-in-json-is-refused-or-right", answers="BIN-FP16-IN-JSON")
+@check("datatypes.fp16-in-json-is-refused-or-right", requirements="BIN-FP16-IN-JSON")
 @rows(
     Row("sent-and-cast", ("json", None), role="cast_fp16_fp32"),
     Row("sent", ("json", "binary"), role="identity_fp16"),

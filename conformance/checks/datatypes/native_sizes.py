@@ -54,7 +54,7 @@ def get_first_datatype(model: Model) -> str:
 PLAIN_ROWS = (*make_datatype_rows(PLAIN), Row("own", fit=ANY))
 
 
-@check("datatypes.binary-inputs-are-read", answers="BIN-DATATYPES-I")
+@check("datatypes.binary-inputs-are-read", requirements="BIN-DATATYPES-I")
 @rows(
     *PLAIN_ROWS,
     Row("own-fractions", (fill_floats_with_fractions, round_floats), fit=Fit(some_input=WIDE_FLOATS)),
@@ -72,7 +72,7 @@ def binary_inputs_are_read(
     expect_read(target, model, tensors, misread(tensors), datatypes=WIDE_FLOATS)
 
 
-@check("datatypes.binary-outputs-are-written", answers="BIN-DATATYPES-O")
+@check("datatypes.binary-outputs-are-written", requirements="BIN-DATATYPES-O")
 @rows(*PLAIN_ROWS, Row("own-fractions", (fill_floats_with_fractions, WIDE_FLOATS), fit=Fit(outputs=WIDE_FLOATS)))
 def binary_outputs_are_written(
     target: Target, model: Model, fill: Change = list, datatypes: Collection[str] = ANY_DATATYPE
@@ -88,21 +88,21 @@ CORNER_ROWS = [
 ]
 
 
-@check("datatypes.corner-values-are-read", answers="BIN-DATATYPES-I")
+@check("datatypes.corner-values-are-read", requirements="BIN-DATATYPES-I")
 @rows(*CORNER_ROWS)
 def corner_values_are_read(target: Target, model: Model, group: str) -> None:
     """The server reads the extreme values of each datatype from binary data."""
     expect_read(target, model, [_build_corner_tensor(model, group)])
 
 
-@check("datatypes.corner-values-are-written", answers="BIN-DATATYPES-O")
+@check("datatypes.corner-values-are-written", requirements="BIN-DATATYPES-O")
 @rows(*CORNER_ROWS)
 def corner_values_are_written(target: Target, model: Model, group: str) -> None:
     """The server writes the extreme values of each datatype to binary data."""
     expect_written(target, model, [_build_corner_tensor(model, group)])
 
 
-@check("datatypes.values-beyond-json-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@check("datatypes.values-beyond-json-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(
     *[
         Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype))
@@ -115,7 +115,7 @@ def values_beyond_json_survive(target: Target, model: Model, group: str) -> None
     expect_both_sides(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
 
 
-@check("datatypes.every-16-bit-value-survives", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@check("datatypes.every-16-bit-value-survives", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(*[Row(datatype, role=get_identity_role(datatype)) for datatype in ("UINT16", "INT16")])
 def every_16_bit_value_survives(target: Target, model: Model) -> None:
     """The server returns each of the 65,536 values of a 16-bit integer unchanged."""
@@ -141,7 +141,7 @@ EMPTY_ROWS = (
 )
 
 
-@check("datatypes.empty-inputs-are-read", answers="BIN-DATATYPES-I")
+@check("datatypes.empty-inputs-are-read", requirements="BIN-DATATYPES-I")
 @rows(
     *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
@@ -162,11 +162,11 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     return _expect_empty_tensor_right(target, model, shape, "read")
 
 
-@check("datatypes.empty-outputs-are-written", answers="BIN-DATATYPES-O")
+@check("datatypes.empty-outputs-are-written", requirements="BIN-DATATYPES-O")
 @rows(
     *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
-    Row("BYTES", ([0],), role="identity_bytes", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    Row("BYTES", ([0],), role="identity_bytes", requirements=("BIN-BYTES-O", "BIN-DATATYPES-O")),
     Row("own", (None,), fit=JSON),
 )
 def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | None) -> str | None:
@@ -196,7 +196,7 @@ def _expect_empty_tensor_right(target: Target, model: Model, shape: Sequence[int
 LARGE_OWN_ROW = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
 
 
-@check("datatypes.large-inputs-are-read", answers="BIN-DATATYPES-I")
+@check("datatypes.large-inputs-are-read", requirements="BIN-DATATYPES-I")
 @rows(
     Row("64KiB-less-one", (64 * KIB // 4 - 1,), role="weighted_sum"),
     Row("64KiB", (64 * KIB // 4,), role="weighted_sum"),
@@ -214,10 +214,10 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
     expect_read(target, model, tensors, shift_elements(tensors))
 
 
-@check("datatypes.large-outputs-are-written", answers="BIN-DATATYPES-O")
+@check("datatypes.large-outputs-are-written", requirements="BIN-DATATYPES-O")
 @rows(
     Row("40KB-of-numbers", ([10_000, 0], ("INT32",)), role="emit"),
-    Row("89KB-of-strings", ([0, 10_000], ("BYTES",)), role="emit", answers=("BIN-BYTES-O", "BIN-DATATYPES-O")),
+    Row("89KB-of-strings", ([0, 10_000], ("BYTES",)), role="emit", requirements=("BIN-BYTES-O", "BIN-DATATYPES-O")),
     LARGE_OWN_ROW,
 )
 def large_outputs_are_written(
@@ -228,7 +228,7 @@ def large_outputs_are_written(
     expect_written(target, model, tensors, datatypes=datatypes)
 
 
-@check("datatypes.large-tensors-survive", answers=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@check("datatypes.large-tensors-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
 @rows(
     *[
         Row(f"UINT8-{size}", (size,), role="identity_uint8")

@@ -43,7 +43,7 @@ def _make_bools(model: Model, values: Sequence[bool] | None) -> Sequence[Tensor]
     )
 
 
-@check("datatypes.bool-bytes-are-read", answers=("BIN-BOOL-I", "BIN-DATATYPES-I"))
+@check("datatypes.bool-bytes-are-read", requirements=("BIN-BOOL-I", "BIN-DATATYPES-I"))
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(some_input=BOOL_ONLY)))
 def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server reads the byte 1 as true and the byte 0 as false, one byte for each element."""
@@ -51,7 +51,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
     expect_read(target, model, tensors, invert_booleans(tensors), datatypes=BOOL_ONLY)
 
 
-@check("datatypes.bool-bytes-are-written", answers=("BIN-BOOL-O", "BIN-DATATYPES-O"))
+@check("datatypes.bool-bytes-are-written", requirements=("BIN-BOOL-O", "BIN-DATATYPES-O"))
 @rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(outputs=BOOL_ONLY)))
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
@@ -94,7 +94,7 @@ def _make_strings(model: Model, elements: Sequence[bytes], *, own: bool) -> list
     return fill_strings(tensors, elements[::-1]) if elements else tensors
 
 
-@check("datatypes.strings-are-read", answers="BIN-BYTES-I")
+@check("datatypes.strings-are-read", requirements="BIN-BYTES-I")
 @rows(*TEXT_ROWS, *_list_deployed_rows(TAKES_TEXTS, TAKES_TEXTS))
 def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server reads a BYTES element as a length of four bytes and exactly that many bytes."""
@@ -102,21 +102,21 @@ def strings_are_read(target: Target, model: Model, elements: Sequence[bytes], ow
     expect_read(target, model, tensors, fill_strings(tensors, [b"other"]), datatypes=_BYTES)
 
 
-@check("datatypes.string-lengths-are-read", answers="BIN-BYTES-I", role="string_length")
+@check("datatypes.string-lengths-are-read", requirements="BIN-BYTES-I", role="string_length")
 @rows(*[replace(row, role=None) for row in TEXT_ROWS], *OCTET_ROWS, *MANY_STRING_ROWS)
 def string_lengths_are_read(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server reads as many bytes of a BYTES element as its length prefix says, whatever the bytes are."""
     expect_right(target, model, [model.tensor(elements)])
 
 
-@check("datatypes.strings-are-written", answers="BIN-BYTES-O")
+@check("datatypes.strings-are-written", requirements="BIN-BYTES-O")
 @rows(*TEXT_ROWS, *_list_deployed_rows(Fit(outputs=_BYTES), Fit(some_input=_BYTES, outputs=_BYTES)))
 def strings_are_written(target: Target, model: Model, elements: Sequence[bytes], own: bool = False) -> None:
     """The server writes a BYTES element as a length of four bytes and exactly that many bytes."""
     expect_written(target, model, _make_strings(model, elements, own=own), datatypes=_BYTES)
 
 
-@check("datatypes.any-octets-survive", answers=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
+@check("datatypes.any-octets-survive", requirements=("BIN-BYTES-I", "BIN-BYTES-O"), role="identity_bytes")
 @rows(*OCTET_ROWS, *MANY_STRING_ROWS)
 def any_octets_survive(target: Target, model: Model, elements: Sequence[bytes]) -> None:
     """The server returns BYTES elements unchanged, including those that JSON cannot represent."""

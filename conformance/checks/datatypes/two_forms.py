@@ -50,7 +50,7 @@ def _make_empty_input_rows() -> Iterator[Row]:
     yield Row("own-empty", ("empty",), fit=JSON)
 
 
-@check("datatypes.inputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-I")
+@check("datatypes.inputs-are-equal-in-both-forms", requirements="BIN-SAME-AS-JSON-I")
 @rows(
     *EQUAL_ROWS,
     *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
@@ -76,7 +76,7 @@ def inputs_are_equal_in_both_forms(
     return None
 
 
-@check("datatypes.outputs-are-equal-in-both-forms", answers="BIN-SAME-AS-JSON-O")
+@check("datatypes.outputs-are-equal-in-both-forms", requirements="BIN-SAME-AS-JSON-O")
 @rows(*EQUAL_ROWS, OWN_ROW, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server returns the same datatype, shape and values as JSON and as binary data."""
@@ -148,24 +148,26 @@ def make_generated_tensor_rows(side: str, **more_roles: str) -> list[Row]:
     """
     roles = {datatype: get_identity_role(datatype) for datatype in JSON_CAPABLE} | more_roles
     own = {"BOOL": "BOOL", "BYTES": "BYTES", "string_length": "BYTES"}
-    return [Row(name, role=role, answers=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()]
+    return [
+        Row(name, role=role, requirements=(f"BIN-{own.get(name, 'DATATYPES')}-{side}",)) for name, role in roles.items()
+    ]
 
 
-@check("datatypes.drawn-inputs-are-read", answers="BIN-DATATYPES-I", explores=True)
+@check("datatypes.drawn-inputs-are-read", requirements="BIN-DATATYPES-I", explores=True)
 @rows(*make_generated_tensor_rows("I", FP16="cast_fp16_fp32"))
 def drawn_inputs_are_read(target: Target, model: Model) -> None:
     """The server reads any binary input correctly; its JSON outputs show the values."""
     _explore_tensors(target, model, "read", json=True)
 
 
-@check("datatypes.drawn-outputs-are-written", answers="BIN-DATATYPES-O", explores=True)
+@check("datatypes.drawn-outputs-are-written", requirements="BIN-DATATYPES-O", explores=True)
 @rows(*make_generated_tensor_rows("O", FP16="cast_fp32_fp16"))
 def drawn_outputs_are_written(target: Target, model: Model) -> None:
     """The server writes any binary output correctly for JSON inputs."""
     _explore_tensors(target, model, "written", json=True)
 
 
-@check("datatypes.drawn-tensors-survive", answers="BIN-DATATYPES-I", explores=True)
+@check("datatypes.drawn-tensors-survive", requirements="BIN-DATATYPES-I", explores=True)
 @rows(*make_generated_tensor_rows("I", FP16="identity_fp16", string_length="string_length"))
 def drawn_tensors_survive(target: Target, model: Model) -> None:
     """The server changes no bit of any tensor, if inputs and outputs are binary data."""

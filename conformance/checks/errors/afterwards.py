@@ -64,9 +64,9 @@ def _list_refusal_rows() -> Iterator[Row]:
             yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
 
 
-@check("errors.good-request-after-a-refusal-is-answered-right", answers=("OIP-ALIVE", "OIP-ISOLATION"))
+@check("errors.good-request-after-a-refusal-is-answered-right", requirements=("OIP-ALIVE", "OIP-ISOLATION"))
 @rows(*_list_refusal_rows())
-@check("grpc.good-call-after-a-refusal-is-answered-right", answers="OIP-ALIVE/grpc", over=(GRPC,))
+@check("grpc.good-call-after-a-refusal-is-answered-right", requirements="OIP-ALIVE/grpc", over=(GRPC,))
 @rows(
     *[
         Row(
@@ -162,13 +162,13 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     return Row(identity, (make,), role=role, needs=needs, dangerous=True)
 
 
-@check("errors.server-outlives-what-has-ended-others", answers=ALIVE_REQUIREMENT)
+@check("errors.server-outlives-what-has-ended-others", requirements=ALIVE_REQUIREMENT)
 @rows(
     _build_dangerous_row("classified-strings", _request_classes, "identity_bytes", CLASSES),
     _build_dangerous_row("classes-of-no-elements", _request_classes_of_empty_tensor, "identity_fp32", CLASSES),
     Row("megabytes-of-json", (_send_megabytes_of_json,), role="identity_int32"),
 )
-@check("grpc.server-outlives-what-has-ended-others", answers=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
+@check("grpc.server-outlives-what-has-ended-others", requirements=f"{ALIVE_REQUIREMENT}/grpc", over=(GRPC,))
 @rows(
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     Row(
@@ -193,7 +193,7 @@ def server_outlives_what_has_ended_others(target: AnyTarget, model: Model, messa
 
 @check(
     "errors.data-that-fill-no-such-shape-are-refused",
-    answers="OIP-REFUSAL",
+    requirements="OIP-REFUSAL",
     only=Only(HTTP, "`grpc.contents-of-a-wrong-size-are-refused` has such contents"),
 )
 @rows(
@@ -222,7 +222,9 @@ def data_that_fill_no_such_shape_are_refused(
 STATUS_REQUIREMENT = "OIP-ERROR-STATUS"
 
 
-@claim("errors.nothing-breaks-in-discovery", answers=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True)
+@claim(
+    "errors.nothing-breaks-in-discovery", requirements=("OIP-ALIVE-LEGAL", STATUS_REQUIREMENT), judges_discovery=True
+)
 def nothing_breaks_in_discovery(target: AnyTarget) -> None:
     """The server answers or refuses every request that the suite sends during discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):

@@ -73,9 +73,9 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@check("errors.impossible-request-has-an-error-status", answers="OIP-REFUSAL")
+@check("errors.impossible-request-has-an-error-status", requirements="OIP-REFUSAL")
 @rows(*make_refusal_rows(REFUSALS, "OIP-REFUSAL"))
-@check("grpc.impossible-calls-are-refused", answers="OIP-REFUSAL/grpc", over=(GRPC,))
+@check("grpc.impossible-calls-are-refused", requirements="OIP-REFUSAL/grpc", over=(GRPC,))
 @rows(*make_refusal_rows(REFUSALS_OVER_GRPC, "OIP-REFUSAL/grpc"))
 def impossible_request_has_an_error_status(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses a request that it cannot carry out."""
@@ -84,7 +84,7 @@ def impossible_request_has_an_error_status(target: AnyTarget, model: Model, refu
 
 @check(
     "errors.word-for-an-integer-is-refused",
-    answers="OIP-RANGE",
+    requirements="OIP-RANGE",
     only=Only(HTTP, "typed contents of integers have no words"),
 )
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
@@ -95,12 +95,12 @@ def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusa
 
 def _list_refused_or_intended_rows(refusals: Iterable[Refusal], *requirements: str) -> list[Row]:
     """Return rows for requests that a server should refuse, but may also answer as intended."""
-    return [replace(row, answers=()) for row in make_refusal_rows(refusals, *requirements)]
+    return [replace(row, requirements=()) for row in make_refusal_rows(refusals, *requirements)]
 
 
 @check(
     "errors.text-beyond-json-is-refused",
-    answers=("OIP-REFUSAL", "OIP-JSON-STRICT"),
+    requirements=("OIP-REFUSAL", "OIP-JSON-STRICT"),
     only=Only(HTTP, "text beyond JSON is a spelling of JSON"),
 )
 @rows(*_list_refused_or_intended_rows(REFUSALS, "OIP-JSON-STRICT"))
@@ -109,9 +109,9 @@ def text_beyond_json_is_refused(target: Target, model: Model, refusal: Refusal) 
     _expect_refusal_or_intended(target, model, refusal)
 
 
-@check("errors.misnamed-input-is-refused", answers=("OIP-REFUSAL", "OIP-SIGNATURE"))
+@check("errors.misnamed-input-is-refused", requirements=("OIP-REFUSAL", "OIP-SIGNATURE"))
 @rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS))
-@check("grpc.misnamed-input-is-refused", answers=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
+@check("grpc.misnamed-input-is-refused", requirements=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"), over=(GRPC,))
 @rows(*_list_refused_or_intended_rows(MISNAMED_INPUTS_OVER_GRPC))
 def misnamed_input_is_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a wrong name, or reads it as the client intends."""
@@ -139,9 +139,9 @@ def _expect_refusal_or_intended(target: AnyTarget, model: Model, refusal: Refusa
         raise
 
 
-@check("errors.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE")
+@check("errors.input-against-the-metadata-is-refused", requirements="OIP-SIGNATURE")
 @rows(*make_refusal_rows([one for one in REFUSALS if one not in MISNAMED_INPUTS], "OIP-SIGNATURE"))
-@check("grpc.input-against-the-metadata-is-refused", answers="OIP-SIGNATURE/grpc", over=(GRPC,))
+@check("grpc.input-against-the-metadata-is-refused", requirements="OIP-SIGNATURE/grpc", over=(GRPC,))
 @rows(
     *make_refusal_rows(
         [one for one in REFUSALS_OVER_GRPC if one not in MISNAMED_INPUTS_OVER_GRPC], "OIP-SIGNATURE/grpc"
@@ -152,7 +152,7 @@ def input_against_the_metadata_is_refused(target: AnyTarget, model: Model, refus
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.negative-dimension-is-refused", answers=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
+@check("errors.negative-dimension-is-refused", requirements=("OIP-SIGNATURE-SAFE", "OIP-DIMENSION-NEGATIVE"))
 @rows(*_list_refused_or_intended_rows(REFUSALS, "OIP-DIMENSION-NEGATIVE"))
 def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input with a negative dimension, or at least reads its elements correctly."""
@@ -161,21 +161,21 @@ def negative_dimension_is_refused(target: Target, model: Model, refusal: Refusal
     expect_refusal_or_right(target, model, refusal.message(model), carried, refusal.described, must=must, should=should)
 
 
-@check("errors.data-nested-otherwise-are-refused", answers=("OIP-NESTING-SAFE", "OIP-NESTING"))
+@check("errors.data-nested-otherwise-are-refused", requirements=("OIP-NESTING-SAFE", "OIP-NESTING"))
 @rows(*make_refusal_rows(REFUSALS, "OIP-NESTING"))
 def data_nested_otherwise_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses data nested differently from the shape, or at least reads the elements in order."""
     expect_fault_refused(target, model, refusal)
 
 
-@check("errors.incomplete-request-is-refused", answers="OIP-MEMBER-MISSING")
+@check("errors.incomplete-request-is-refused", requirements="OIP-MEMBER-MISSING")
 @rows(*make_refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses an input without name, shape or datatype, and an output without name."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("errors.repeated-tensor-is-refused", answers="OIP-TWICE")
+@check("errors.repeated-tensor-is-refused", requirements="OIP-TWICE")
 @rows(*make_refusal_rows(REFUSALS, "OIP-TWICE"))
 def repeated_tensor_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a request that gives an input twice or lists an output twice."""

@@ -91,7 +91,7 @@ GRPC_SENT_TO_DEPLOYED_MODELS = list(
 # Each area judges whether its requests are refused; a request that was accepted is not judged here.
 
 
-@check("errors.refusal-is-an-oip-error", answers=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
+@check("errors.refusal-is-an-oip-error", requirements=("OIP-ERROR", "OIP-ERROR-STATUS", "OIP-JSON"))
 @rows(
     *[
         Row(
@@ -122,7 +122,7 @@ def expect_client_error(reply: Reply) -> None:
 
 @check(
     "grpc.refusal-says-that-the-request-is-wrong",
-    answers=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"),
+    requirements=("OIP-ERROR-STATUS/grpc", "GRPC-STATUS"),
     over=(GRPC,),
     only=Only(GRPC, "a refusal is a status; over HTTP it is an object as well"),
 )
@@ -151,7 +151,7 @@ def refusal_says_that_the_request_is_wrong(target: GrpcTarget, model: Model, ref
 INFER, MODEL, SERVER = "{model}/infer", "{model}", "/v2"
 
 
-@check("errors.wrong-method-or-path-has-an-error-object", answers="OIP-ERROR-ELSEWHERE", role="identity_int32")
+@check("errors.wrong-method-or-path-has-an-error-object", requirements="OIP-ERROR-ELSEWHERE", role="identity_int32")
 @rows(
     Row("get-of-infer", ("GET", INFER), fit=JSON),
     ("put-of-infer", "PUT", INFER),
@@ -189,7 +189,7 @@ SPELLINGS: Mapping[str, str] = {
 
 @check(
     "errors.version-beyond-64-bits-is-refused",
-    answers=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
+    requirements=("OIP-VERSION-UNKNOWN", "OIP-ERROR-STATUS"),
     role="identity_int32",
     fit=JSON,
     only=Only(HTTP, "any status but OK refuses an unknown name; `unlisted-version-is-refused` sends such versions too"),
@@ -215,7 +215,7 @@ def version_beyond_64_bits_is_refused(target: Target, model: Model, operation: s
 _IN_CALLS = Only(GRPC, "`version-beyond-64-bits-is-refused` judges it; the readiness of a version has no sentence")
 
 
-@claim("errors.unlisted-version-is-refused", answers="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
+@claim("errors.unlisted-version-is-refused", requirements="OIP-VERSION-UNKNOWN", role="identity_int32", fit=JSON)
 @rows(
     *[(of, of, UNLISTED) for of in ("inference", "metadata")],
     Row("readiness", ("readiness", UNLISTED), only=_IN_CALLS),

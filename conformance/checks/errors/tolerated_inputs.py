@@ -177,7 +177,7 @@ ROWS = (
 )
 
 
-@check("errors.input-against-the-metadata-alters-no-tensor", answers="OIP-SIGNATURE-SAFE")
+@check("errors.input-against-the-metadata-alters-no-tensor", requirements="OIP-SIGNATURE-SAFE")
 @rows(
     *ROWS,
     RecastMismatch(WIDER, is_binary=False).build_row("wider-elements-in-json"),
@@ -269,7 +269,7 @@ def _repeat_first_input(send: Form) -> RepeatedRequestBuilder:
     return build
 
 
-@check("errors.repeated-tensor-alters-none", answers="OIP-TWICE-SAFE")
+@check("errors.repeated-tensor-alters-none", requirements="OIP-TWICE-SAFE")
 @rows(
     Row(
         "output-in-json", (_request_outputs(("SUM", ABSENT), ("DIFFERENCE", ABSENT), ("SUM", ABSENT)),), role="add_sub"

@@ -225,7 +225,7 @@ def _list_rows(*, valid: bool) -> list[Row]:
             case.name,
             (case,),
             role=case.role,
-            answers=_list_requirements(case),
+            requirements=_list_requirements(case),
             needs=list_extensions(case),
             dangerous=case.name in DANGEROUS,
         )

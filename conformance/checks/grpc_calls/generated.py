@@ -38,7 +38,7 @@ def _list_rows(sending: Sending, send: Form, requirements: Callable[[str], tuple
     ]
 
 
-@check("grpc.generated-tensors-come-back", answers=("GRPC-TYPED", "GRPC-RAW"), over=(GRPC,))
+@check("grpc.generated-tensors-come-back", requirements=("GRPC-TYPED", "GRPC-RAW"), over=(GRPC,))
 @rows(
     *_list_rows("typed-contents", "json", _list_typed_requirements),
     *_list_rows("raw-contents", "binary", _list_raw_requirements),

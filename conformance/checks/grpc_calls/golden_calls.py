@@ -49,7 +49,7 @@ def _list_rows(*, refused: bool) -> Iterator[Row]:
     for case in load_all():
         if case.refused == refused:
             needs = CLASSES_OVER_GRPC if _has_classes(case) else ()
-            yield Row(case.name, (case,), role=case.role, answers=case.requirements, needs=needs)
+            yield Row(case.name, (case,), role=case.role, requirements=case.requirements, needs=needs)
 
 
 def _has_classes(case: GrpcCase) -> bool:

@@ -27,7 +27,7 @@ LATE_ELEMENTS = 100_000
 
 @check(
     "grpc.calls-past-their-deadline-harm-nobody",
-    answers="OIP-ALIVE-LEGAL/grpc",
+    requirements="OIP-ALIVE-LEGAL/grpc",
     over=(GRPC,),
     only=Only(GRPC, "requests of HTTP have no deadline"),
 )
@@ -46,7 +46,7 @@ def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send
 # --- HTTP and gRPC -----------------------------------------------------------------------------------------------------
 
 
-@check("grpc.answers-are-those-of-http", answers="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
+@check("grpc.answers-are-those-of-http", requirements="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(
     *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
     Row("own", fit=ANY),

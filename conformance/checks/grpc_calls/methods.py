@@ -15,7 +15,7 @@ from conformance.transport.grpc_target import GrpcTarget
 
 @check(
     "grpc.inference-over-http-is-one-over-grpc",
-    answers="OIP-ENDPOINTS/grpc",
+    requirements="OIP-ENDPOINTS/grpc",
     role="identity_int32",
     infers=False,
     over=(GRPC, HTTP),

@@ -39,7 +39,7 @@ from conformance.wire.tensor import Tensor
 # --- several tensors ---------------------------------------------------------------------------------------------------
 
 
-@check("grpc.raw-entries-follow-the-inputs", answers="GRPC-ORDER-I", over=(GRPC,))
+@check("grpc.raw-entries-follow-the-inputs", requirements="GRPC-ORDER-I", over=(GRPC,))
 @rows(
     *[Row("-".join(map(str, order)), (order,), role="multi") for order in list(permutations(range(4)))[1::3]],
     Row("A-B", ((1, 0),), role="add_sub"),
@@ -76,7 +76,7 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     return choose_revealing_inputs(model, reverse_similar_inputs if len(set(specs)) < len(specs) else None)
 
 
-@check("grpc.typed-inputs-go-by-their-names", answers="GRPC-INPUT-BY-NAME", over=(GRPC,))
+@check("grpc.typed-inputs-go-by-their-names", requirements="GRPC-INPUT-BY-NAME", over=(GRPC,))
 @rows(
     Row("of-four-datatypes-reversed", ((3, 2, 1, 0),), role="multi"),
     Row("of-four-datatypes-turned", ((1, 2, 3, 0),), role="multi"),
@@ -99,7 +99,7 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
         expect_right(target, model, listed, "json")
 
 
-@check("grpc.raw-entries-follow-the-outputs", answers="GRPC-ORDER-O", over=(GRPC,))
+@check("grpc.raw-entries-follow-the-outputs", requirements="GRPC-ORDER-O", over=(GRPC,))
 @rows(
     Row("none-listed", (None,), role="multi"),
     Row("declared", ((0, 1, 2, 3),), role="multi"),
@@ -140,7 +140,7 @@ def raw_entries_follow_the_outputs(
 # --- typed and raw contents -------------------------------------------------------------------------------------------
 
 
-@check("grpc.answer-has-one-form", answers="GRPC-ONE-FORM", over=(GRPC,))
+@check("grpc.answer-has-one-form", requirements="GRPC-ONE-FORM", over=(GRPC,))
 @rows(
     *[
         Row(f"{role}-{form}", (form,), role=role)
@@ -193,7 +193,7 @@ def answer_has_one_form(
 EQUAL = ("BOOL", *PLAIN, "BYTES")
 
 
-@check("grpc.forms-give-one-answer", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
+@check("grpc.forms-give-one-answer", requirements="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(
     *[Row(datatype, role=get_identity_role(datatype)) for datatype in EQUAL],
     *[

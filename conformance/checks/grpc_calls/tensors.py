@@ -141,7 +141,7 @@ def _sample_other_sizes(model: Model) -> Sequence[Tensor]:
     ]
 
 
-@check("grpc.raw-tensors-come-back", answers="GRPC-RAW", over=(GRPC,))
+@check("grpc.raw-tensors-come-back", requirements="GRPC-RAW", over=(GRPC,))
 @rows(
     *NUMERIC_ROWS,
     Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8"),
@@ -163,7 +163,7 @@ def raw_tensors_come_back(
     _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "binary")
 
 
-@check("grpc.typed-tensors-come-back", answers="GRPC-TYPED", over=(GRPC,))
+@check("grpc.typed-tensors-come-back", requirements="GRPC-TYPED", over=(GRPC,))
 @rows(
     *NUMERIC_ROWS,
     *[Row(f"BYTES-{name}", (group,), role="identity_bytes") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
@@ -289,7 +289,9 @@ def _expect_fields_of_datatypes(reply: Reply) -> None:
             )
 
 
-@check("grpc.raw-contents-are-little-endian", answers="GRPC-RAW-LITTLE-ENDIAN", role="cast_int32_fp32", over=(GRPC,))
+@check(
+    "grpc.raw-contents-are-little-endian", requirements="GRPC-RAW-LITTLE-ENDIAN", role="cast_int32_fp32", over=(GRPC,)
+)
 def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     """The server reads and writes raw contents as little-endian."""
     if is_big_endian(target, model):
@@ -299,7 +301,7 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
         )
 
 
-@check("grpc.raw-strings-come-back", answers=("GRPC-RAW-BYTES", "GRPC-RAW"), over=(GRPC,))
+@check("grpc.raw-strings-come-back", requirements=("GRPC-RAW-BYTES", "GRPC-RAW"), over=(GRPC,))
 @rows(
     *[Row(name, (group,), role="identity_bytes") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
     *[Row(f"length-{name}", (group,), role="string_length") for name, group in {**TEXTS, **BYTE_STRINGS}.items()],
@@ -328,7 +330,7 @@ FP16_BITS = {
 }
 
 
-@check("grpc.fp16-is-raw", answers="GRPC-FP16", over=(GRPC,))
+@check("grpc.fp16-is-raw", requirements="GRPC-FP16", over=(GRPC,))
 @rows(
     *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in FP16_BITS.items()],
     *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in FP16_BITS.items()],
@@ -348,7 +350,7 @@ def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = (), send
     _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16", send)
 
 
-@check("grpc.fp16-call-is-answered", answers="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
+@check("grpc.fp16-call-is-answered", requirements="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
 def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     """The server answers a call with an FP16 input if it answers one with raw contents of an INT32 input."""
     other = target.model("identity_int32")
@@ -357,13 +359,13 @@ def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     expect(target.infer(model.request(send="binary"))).answered()
 
 
-@check("grpc.bf16-is-raw", answers=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
+@check("grpc.bf16-is-raw", requirements=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
 @rows(
     Row("both", role="identity_bf16"),
-    Row("read", role="cast_bf16_fp32", answers=("GRPC-BF16",)),
+    Row("read", role="cast_bf16_fp32", requirements=("GRPC-BF16",)),
     Row("written", role="cast_fp32_bf16"),
     Row("written-for-typed-inputs", ("json",), role="cast_fp32_bf16"),
-    Row("own", answers=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
+    Row("own", requirements=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
 )
 def bf16_is_raw(target: GrpcTarget, model: Model, send: Form = "binary") -> None:
     """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32.

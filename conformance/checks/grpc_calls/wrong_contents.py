@@ -153,14 +153,14 @@ _ROWS = (*REFUSALS_OVER_GRPC, *REFUSALS_OF_MODELS)
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@check("grpc.contents-of-a-wrong-size-are-refused", answers="GRPC-SIZE-WRONG", over=(GRPC,))
+@check("grpc.contents-of-a-wrong-size-are-refused", requirements="GRPC-SIZE-WRONG", over=(GRPC,))
 @rows(*make_refusal_rows(_ROWS, "GRPC-SIZE-WRONG", "GRPC-RAW-BYTES-MISFRAMED"))
 def contents_of_a_wrong_size_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses contents that do not fill the shape exactly."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("grpc.contents-that-make-no-tensor-are-refused", answers="GRPC-CONTENTS-MISSING", over=(GRPC,))
+@check("grpc.contents-that-make-no-tensor-are-refused", requirements="GRPC-CONTENTS-MISSING", over=(GRPC,))
 @rows(*make_refusal_rows(_ROWS, "GRPC-CONTENTS-MISSING", "GRPC-RAW-EXTRA", "GRPC-RAW-AND-TYPED", "OIP-RANGE/grpc"))
 def contents_that_make_no_tensor_are_refused(target: GrpcTarget, model: Model, refusal: Refusal) -> None:
     """The server refuses contents that are missing, given twice, both raw and typed, or out of the datatype's range."""
@@ -192,7 +192,7 @@ _OWN_OTHER_FIELDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-@check("grpc.another-field-is-refused-or-read", answers="GRPC-OTHER-FIELD", over=(GRPC,))
+@check("grpc.another-field-is-refused-or-read", requirements="GRPC-OTHER-FIELD", over=(GRPC,))
 @rows(
     *[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS],
     Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN_OTHER_FIELDS), is_json=True)),

@@ -182,7 +182,7 @@ def _describe_content_type(reply: Reply) -> str:
     return "no Content-Type" if content_type is None else f"Content-Type: {escape_text(content_type, 60)}"
 
 
-@check("headers.binary-answer-has-inference-header", answers="BIN-HEADER-O")
+@check("headers.binary-answer-has-inference-header", requirements="BIN-HEADER-O")
 @rows(*BINARY_ANSWER_ROWS)
 def binary_answer_has_inference_header(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends the inference header with binary data."""
@@ -191,7 +191,7 @@ def binary_answer_has_inference_header(target: Target, model: Model, build_reque
         expect(reply).free_of("inference-header-missing")
 
 
-@check("headers.answer-header-counts-the-bytes-of-the-json", answers="BIN-HEADER-IN-BYTES")
+@check("headers.answer-header-counts-the-bytes-of-the-json", requirements="BIN-HEADER-IN-BYTES")
 @rows(*BINARY_ANSWER_ROWS)
 def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The inference header of an answer counts the bytes of its JSON, not the characters."""
@@ -200,7 +200,7 @@ def answer_header_counts_the_bytes_of_the_json(target: Target, model: Model, bui
         expect(reply).free_of(*WRONG_LENGTH)
 
 
-@check("headers.json-answer-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
+@check("headers.json-answer-has-no-inference-header", requirements="BIN-HEADER-ON-JSON-O")
 @rows(*JSON_ANSWER_ROWS)
 def json_answer_has_no_inference_header(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends no inference header with JSON alone, or one that equals the length of the body."""
@@ -213,7 +213,7 @@ def json_answer_has_no_inference_header(target: Target, model: Model, build_requ
     raise expectation.unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
 
 
-@check("headers.binary-answer-is-an-octet-stream", answers="BIN-CONTENT-TYPE-O")
+@check("headers.binary-answer-is-an-octet-stream", requirements="BIN-CONTENT-TYPE-O")
 @rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_an_octet_stream(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends binary data with Content-Type application/octet-stream."""
@@ -223,7 +223,7 @@ def binary_answer_is_an_octet_stream(target: Target, model: Model, build_request
         raise expectation.unmet(f"Content-Type: {OCTET_STREAM}", _describe_content_type(reply))
 
 
-@check("headers.json-answer-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
+@check("headers.json-answer-is-application-json", requirements="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*JSON_ANSWER_ROWS)
 def json_answer_is_application_json(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server sends JSON alone with Content-Type application/json."""
@@ -234,7 +234,7 @@ def json_answer_is_application_json(target: Target, model: Model, build_request:
         raise expectation.unmet(f"Content-Type: {JSON}", _describe_content_type(reply))
 
 
-@check("headers.empty-outputs-have-a-right-header-or-none", answers=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
+@check("headers.empty-outputs-have-a-right-header-or-none", requirements=("BIN-HEADER-ON-EMPTY", "BIN-HEADER-IN-BYTES"))
 @rows(
     Row("no-elements", ((0,),), role="identity_int32"),
     Row("two-empty-outputs", ((2,),), role="emit"),
@@ -305,7 +305,7 @@ ERROR_ROWS = (
 )
 
 
-@check("headers.error-has-no-inference-header", answers="BIN-HEADER-ON-JSON-O")
+@check("headers.error-has-no-inference-header", requirements="BIN-HEADER-ON-JSON-O")
 @rows(*ERROR_ROWS)
 def error_has_no_inference_header(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server sends no inference header with an error, or one that equals the length of the body."""
@@ -315,7 +315,7 @@ def error_has_no_inference_header(target: Target, model: Model, build_message: M
         raise expect(reply).unmet(f"no {INFERENCE_HEADER}, or {len(reply.body)}", escape_text(str(header), 60))
 
 
-@check("headers.error-is-application-json", answers="BIN-CONTENT-TYPE-OF-JSON")
+@check("headers.error-is-application-json", requirements="BIN-CONTENT-TYPE-OF-JSON")
 @rows(*ERROR_ROWS)
 def error_is_application_json(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server sends an error with Content-Type application/json, or with a media type that ends in +json."""
@@ -332,7 +332,7 @@ def error_is_application_json(target: Target, model: Model, build_message: Messa
 # --- the length of the whole body -------------------------------------------------------------------------------------
 
 
-@check("headers.content-length-is-that-of-the-whole-body", answers="BIN-CONTENT-LENGTH")
+@check("headers.content-length-is-that-of-the-whole-body", requirements="BIN-CONTENT-LENGTH")
 @rows(*BINARY_ANSWER_ROWS)
 def content_length_is_that_of_the_whole_body(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The Content-Length of an answer counts JSON and binary data together."""
@@ -361,7 +361,7 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
     return reply.answer.json_end + sum(least) if binary else None
 
 
-@check("headers.binary-answer-is-not-chunked", answers="BIN-NOT-CHUNKED")
+@check("headers.binary-answer-is-not-chunked", requirements="BIN-NOT-CHUNKED")
 @rows(*BINARY_ANSWER_ROWS)
 def binary_answer_is_not_chunked(target: Target, model: Model, build_request: RequestBuilder) -> None:
     """The server states the length of a binary answer in Content-Length."""

@@ -61,7 +61,7 @@ _PLAINLY_WRONG = "the binary data after JSON in the usual spelling are also wron
 FOR_ANY_MODEL = ("id-of-every-size", "escaped-characters", "blanks-around-it", "64-KiB-of-blanks")
 
 
-@check("headers.request-json-is-as-long-as-the-header-says", answers="BIN-HEADER-I", role="identity_uint8")
+@check("headers.request-json-is-as-long-as-the-header-says", requirements="BIN-HEADER-I", role="identity_uint8")
 @rows(*[Row(name, (spell,), fit=ANY if name in FOR_ANY_MODEL else None) for name, spell in SPELLINGS.items()])
 def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spell: DocumentWriter) -> None:
     """The server reads binary data from where the inference header says that the JSON ends."""
@@ -72,7 +72,7 @@ def request_json_is_as_long_as_the_header_says(target: Target, model: Model, spe
         expect(target.infer(message)).tensors(model.expected(tensors))
 
 
-@check("headers.request-header-counts-json-data-in-bytes", answers="BIN-HEADER-I", role="multi")
+@check("headers.request-header-counts-json-data-in-bytes", requirements="BIN-HEADER-I", role="multi")
 @rows(
     ("", [MULTIBYTE_TEXT, "ß" * 50, "a"]), *[(size, [letters * 7, "a", letters]) for size, letters in LETTERS.items()]
 )
@@ -84,7 +84,7 @@ def request_header_counts_json_data_in_bytes(target: Target, multi: Model, strin
         _expect_right_after_strings(target, multi, strings)
 
 
-@check("headers.leading-zeros-are-decimal", answers="BIN-HEADER-I", role="identity_uint8")
+@check("headers.leading-zeros-are-decimal", requirements="BIN-HEADER-I", role="identity_uint8")
 @rows(Row("one", (1,), fit=ANY), ("two", 2), ("sixteen", 16))
 def leading_zeros_are_decimal(target: Target, model: Model, zeros: int) -> str:
     """The server reads an inference header with leading zeros as decimal, or refuses it."""
@@ -127,7 +127,7 @@ HEADER_SPELLINGS = (
 )
 
 
-@check("headers.inference-header-in-any-case", answers="BIN-HEADER-CASE", role="identity_uint8")
+@check("headers.inference-header-in-any-case", requirements="BIN-HEADER-CASE", role="identity_uint8")
 @rows(
     *[
         Row(
@@ -154,7 +154,7 @@ def inference_header_in_any_case(target: Target, model: Model, name: str, build_
         expect(reply).answered()
 
 
-@check("headers.json-request-needs-no-inference-header", answers="BIN-HEADER-OPTIONAL", role="identity_int32")
+@check("headers.json-request-needs-no-inference-header", requirements="BIN-HEADER-OPTIONAL", role="identity_int32")
 @rows(
     Row("nothing-asked", (None, ABSENT), fit=JSON_ALONE),
     ("json-outputs", "json", ABSENT),
@@ -167,7 +167,7 @@ def json_request_needs_no_inference_header(target: Target, model: Model, want: A
     expect(target.infer(model.request(send="json", want=want, binary_data_output=all_binary))).answered()
 
 
-@check("headers.json-request-may-have-inference-header", answers="BIN-HEADER-ON-JSON-I", role="identity_int32")
+@check("headers.json-request-may-have-inference-header", requirements="BIN-HEADER-ON-JSON-I", role="identity_int32")
 @rows(
     Row("as-json", (JSON, None), fit=JSON_ALONE),
     Row("as-octet-stream", (OCTET_STREAM, None), fit=JSON_ALONE),
@@ -184,7 +184,7 @@ def json_request_may_have_inference_header(target: Target, model: Model, content
 # --- requests: the content type ----------------------------------------------------------------------------------
 
 
-@check("headers.octet-stream-request-is-accepted", answers="BIN-CONTENT-TYPE-I", role="identity_int32")
+@check("headers.octet-stream-request-is-accepted", requirements="BIN-CONTENT-TYPE-I", role="identity_int32")
 @rows(
     ("json-outputs", None),
     Row("binary-outputs", ("binary",), fit=ANY),
@@ -204,7 +204,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 
 @check(
     "headers.binary-request-of-another-type-is-accepted",
-    answers="BIN-CONTENT-TYPE-OTHER",
+    requirements="BIN-CONTENT-TYPE-OTHER",
     role="identity_int32",
     fit=ANY,
 )
@@ -220,7 +220,7 @@ def binary_request_of_another_type_is_accepted(target: Target, model: Model, con
 
 
 # RFC 8259, 11: "Adding one [charset] really has no effect on compliant recipients."
-@check("headers.json-request-may-state-a-charset", answers="OIP-CONTENT-TYPE-JSON", role="identity_int32")
+@check("headers.json-request-may-state-a-charset", requirements="OIP-CONTENT-TYPE-JSON", role="identity_int32")
 @rows(
     Row("charset", ("application/json; charset=utf-8",), fit=JSON_ALONE),
     ("charset-in-capitals", "application/json;charset=UTF-8"),
@@ -239,7 +239,7 @@ def json_request_may_state_a_charset(target: Target, model: Model, content_type:
 # --- requests: the client ----------------------------------------------------------------------------------------
 
 
-@claim("headers.every-client-is-answered-right", answers="OIP-CLIENT-NAME")
+@claim("headers.every-client-is-answered-right", requirements="OIP-CLIENT-NAME")
 @rows(
     *rows_for_role(
         "identity_int32",
@@ -314,7 +314,11 @@ FORMS: Mapping[str, tuple[MessageBuilder, tuple[str, ...], Fit | None]] = {
 }
 
 
-@check("headers.content-type-of-something-else-alters-nothing", answers="OIP-CONTENT-TYPE-OTHER", role="identity_uint8")
+@check(
+    "headers.content-type-of-something-else-alters-nothing",
+    requirements="OIP-CONTENT-TYPE-OTHER",
+    role="identity_uint8",
+)
 @rows(
     *[
         Row(

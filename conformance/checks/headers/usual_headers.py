@@ -24,7 +24,7 @@ CODINGS = ("gzip", "deflate")
 _ALSO_WRONG = "the answer to the request without these headers is also wrong"
 
 
-@check("headers.usual-headers-alter-nothing", answers="OIP-REQUEST-HEADERS", role="identity_int32")
+@check("headers.usual-headers-alter-nothing", requirements="OIP-REQUEST-HEADERS", role="identity_int32")
 @rows(
     *[Row(name, (name, "json"), fit=JSON_ALONE if name in FOR_ANY_MODEL else None) for name in USUAL_HEADERS],
     *[

@@ -170,7 +170,7 @@ JSON_ALONE_REFUSALS = make_refusals("BIN-HEADER-WRONG-ON-JSON", _send_json_with_
 
 @check(
     "headers.impossible-length-is-refused",
-    answers=("BIN-HEADER-TOO-LONG-SAFE", "BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-SAFE", "BIN-HEADER-WRONG"),
+    requirements=("BIN-HEADER-TOO-LONG-SAFE", "BIN-HEADER-TOO-LONG", "BIN-HEADER-WRONG-SAFE", "BIN-HEADER-WRONG"),
 )
 @rows(*make_refusal_rows(LENGTH_REFUSALS))
 def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
@@ -180,7 +180,8 @@ def impossible_length_is_refused(target: Target, model: Model, refusal: Refusal)
 
 # The document requires the header of the sender only: a server that finds the binary data may answer correctly.
 @check(
-    "headers.request-without-a-length-is-refused-or-right", answers=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
+    "headers.request-without-a-length-is-refused-or-right",
+    requirements=("BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"),
 )
 @rows(*make_refusal_rows(MISSING_REFUSALS))
 def request_without_a_length_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
@@ -190,7 +191,7 @@ def request_without_a_length_is_refused_or_right(target: Target, model: Model, r
 
 @check(
     "headers.wrong-length-of-json-alone-is-refused-or-right",
-    answers=("BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-WRONG-ON-JSON"),
+    requirements=("BIN-HEADER-WRONG-ON-JSON-SAFE", "BIN-HEADER-WRONG-ON-JSON"),
 )
 @rows(*make_refusal_rows(JSON_ALONE_REFUSALS))
 def wrong_length_of_json_alone_is_refused_or_right(target: Target, model: Model, refusal: Refusal) -> None:
@@ -198,7 +199,9 @@ def wrong_length_of_json_alone_is_refused_or_right(target: Target, model: Model,
     expect_fault_refused(target, model, refusal)
 
 
-@check("headers.odd-spelling-of-the-length-is-refused", answers=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING"))
+@check(
+    "headers.odd-spelling-of-the-length-is-refused", requirements=("BIN-HEADER-SPELLING-SAFE", "BIN-HEADER-SPELLING")
+)
 @rows(*make_refusal_rows(SPELLING_REFUSALS))
 def odd_spelling_of_the_length_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server never misreads a request whose inference header is not plain digits."""
@@ -219,14 +222,14 @@ REPEATED_REFUSALS = make_refusals("BIN-HEADER-TWICE", send_values, REPEATED)
 REFUSALS = (*REPEATED_REFUSALS, *LENGTH_REFUSALS, *MISSING_REFUSALS, *SPELLING_REFUSALS, *JSON_ALONE_REFUSALS)
 
 
-@check("headers.different-inference-headers-are-refused", answers="BIN-HEADER-TWICE")
+@check("headers.different-inference-headers-are-refused", requirements="BIN-HEADER-TWICE")
 @rows(*[refusal.make_row() for refusal in REPEATED_REFUSALS])
 def different_inference_headers_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a request with two different inference headers."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
-@check("headers.two-inference-headers-are-no-third", answers="BIN-HEADER-TWICE-SAFE", role=ROLE)
+@check("headers.two-inference-headers-are-no-third", requirements="BIN-HEADER-TWICE-SAFE", role=ROLE)
 @rows(
     *[
         Row(fault.name.removeprefix("header-twice-"), (fault.build_request(send_values),), fit=fault.fit)

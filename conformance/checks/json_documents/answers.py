@@ -33,7 +33,7 @@ from conformance.wire.request import Form, Message, RequestedOutput
 # --- the members of an answer -----------------------------------------------------------------------------------------
 
 
-@claim("json.answer-names-its-model", answers=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
+@claim("json.answer-names-its-model", requirements=("OIP-MODEL-NAME", "OIP-MODEL-NAME-ASKED", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_names_its_model(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The answer has the string model_name, equal to the name in the request."""
@@ -49,7 +49,7 @@ def _read_model_name(reply: Reply) -> Any:
     return (reply.answer.document or {}).get("model_name")
 
 
-@claim("json.answer-describes-its-outputs", answers=("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O", "OIP-JSON"))
+@claim("json.answer-describes-its-outputs", requirements=("OIP-OUTPUT-MEMBERS", "OIP-PARAMETERS-O", "OIP-JSON"))
 @rows(*ANSWERS)
 def answer_describes_its_outputs(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The answer is an object with an array of outputs, each with name, shape and datatype; parameters have values."""
@@ -61,7 +61,7 @@ def answer_describes_its_outputs(target: AnyTarget, model: Model, build_message:
             raise UnmetError("a possible shape of each output", f"{output.name} with a negative dimension", reply)
 
 
-@check("json.model-version-is-a-string", answers=("OIP-MODEL-VERSION", "OIP-JSON"))
+@check("json.model-version-is-a-string", requirements=("OIP-MODEL-VERSION", "OIP-JSON"))
 @rows(*ANSWERS)
 def model_version_is_a_string(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The model_version of an answer, if present, is a string."""
@@ -70,7 +70,7 @@ def model_version_is_a_string(target: Target, model: Model, build_message: Messa
 
 @check(
     "json.shape-counts-the-elements",
-    answers=("OIP-SHAPE", "OIP-JSON"),
+    requirements=("OIP-SHAPE", "OIP-JSON"),
     only=Only(HTTP, "GRPC-TYPED and GRPC-RAW have the elements of either form of contents"),
 )
 @rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
@@ -82,7 +82,7 @@ def shape_counts_the_elements(target: Target, model: Model, build_message: Messa
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
 
 
-@check("json.integers-are-written-as-such", answers=("OIP-INTEGERS", "OIP-JSON"))
+@check("json.integers-are-written-as-such", requirements=("OIP-INTEGERS", "OIP-JSON"))
 @rows(*ANSWERS)
 def integers_are_written_as_such(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server writes dimensions and sizes as integers: 8, not 8.0."""
@@ -91,7 +91,7 @@ def integers_are_written_as_such(target: Target, model: Model, build_message: Me
     expect(reply).free_of("integer-with-a-point")
 
 
-@check("json.absent-members-are-left-out", answers=("OIP-NULL", "OIP-JSON"))
+@check("json.absent-members-are-left-out", requirements=("OIP-NULL", "OIP-JSON"))
 @rows(
     *ANSWERS,
     Row("server-metadata", (lambda _: Message("/v2", method="GET"),), role="identity_int32", fit=ANY),
@@ -106,7 +106,7 @@ def absent_members_are_left_out(target: Target, model: Model, build_message: Mes
     expect_no_null(reply, reply.answer.document)
 
 
-@check("json.bool-is-true-or-false", answers=("OIP-BOOL", "OIP-JSON"))
+@check("json.bool-is-true-or-false", requirements=("OIP-BOOL", "OIP-JSON"))
 @rows(
     Row("identity", role="identity_bool"),
     Row("beside-others", role="multi"),
@@ -117,7 +117,7 @@ def bool_is_true_or_false(target: Target, model: Model) -> None:
     expect(target.infer(model.request(send="json"))).answered().free_of("bool-number")
 
 
-@check("json.answer-is-json-in-utf-8", answers="OIP-JSON")
+@check("json.answer-is-json-in-utf-8", requirements="OIP-JSON")
 @rows(*ANSWERS)
 def answer_is_json_in_utf_8(target: Target, model: Model, build_message: MessageBuilder) -> None:
     """The server's JSON is valid and in UTF-8, and only binary data follows it."""
@@ -171,7 +171,7 @@ def _list_all_reversed(model: Model) -> Sequence[str]:
     return [spec.name for spec in model.role.outputs[::-1]]
 
 
-@claim("json.listed-outputs-come-alone", answers=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
+@claim("json.listed-outputs-come-alone", requirements=("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ONLY"))
 @rows(
     *[Row("-".join(o), (_list_these_outputs(o), {}), role="multi") for o in _OUTPUT_LISTS],
     *[
@@ -202,7 +202,7 @@ def listed_outputs_come_alone(
     expect_only_listed_outputs(reply, listed)
 
 
-@claim("json.all-outputs-come-unasked", answers="OIP-OUTPUTS-ALL")
+@claim("json.all-outputs-come-unasked", requirements="OIP-OUTPUTS-ALL")
 @rows(
     *[Row(role, (make_requester(),), role=role) for role in ("multi", "add_sub", "raw_two_outputs", "emit")],
     Row("multi-raw", (lambda m: m.request(),), role="multi", only=_CONTENTS),
@@ -256,7 +256,7 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
     return [RequestedOutput(model.find_classifiable_outputs()[0], classification=1)]
 
 
-@claim("json.id-comes-back", answers=("OIP-ID", "OIP-ID-EMPTY"))
+@claim("json.id-comes-back", requirements=("OIP-ID", "OIP-ID-EMPTY"))
 @rows(
     *rows_for_role(
         "identity_int32",
@@ -264,7 +264,7 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
             Row(
                 name,
                 (identity,),
-                answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
+                requirements=(_REQUIREMENTS.get(name, "OIP-ID"),),
                 fit=JSON if name in _FOR_ANY_MODEL else None,
                 only=_NO_PRESENCE if name == "empty" else None,
             )
@@ -273,7 +273,7 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
         *[
             Row(
                 *(f"{name}-{send}-in-{want}-out", (_IDS[name], send, want)),
-                answers=(_REQUIREMENTS.get(name, "OIP-ID"),),
+                requirements=(_REQUIREMENTS.get(name, "OIP-ID"),),
                 needs=BINARY,
                 fit=ANY if (name, send, want) == ("accents", "binary", "binary") else None,
                 only=_FORM,
@@ -308,7 +308,7 @@ def id_comes_back(
 
 @check(
     "json.escaped-id-comes-back",
-    answers="OIP-ID",
+    requirements="OIP-ID",
     role="identity_int32",
     only=Only(HTTP, "escapes are a spelling of JSON"),
 )

@@ -165,7 +165,7 @@ def _fill_with_minimum(tensor: Tensor) -> Tensor:
     return replace(tensor, array=np.full_like(tensor.array, tensor.array.min()))
 
 
-@check("json.element-of-another-type-is-coerced-or-refused", answers="OIP-COERCE")
+@check("json.element-of-another-type-is-coerced-or-refused", requirements="OIP-COERCE")
 @rows(
     *[
         Row(f"{kind}-among-{datatype}", (_insert_other_element(own, other, values),), role=get_identity_role(datatype))

@@ -46,7 +46,7 @@ _SHAPED_ROLES = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "fixed")
 _UNCARRIED = "the same elements as binary data are also wrong"
 
 
-@check("json.data-is-flat-or-nested", answers="OIP-DATA")
+@check("json.data-is-flat-or-nested", requirements="OIP-DATA")
 @rows(
     *[
         Row(f"{role}-{form}", (form, None), role=role)
@@ -79,7 +79,7 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     return choose_revealing_inputs(model, reorder_by_columns)
 
 
-@check("json.data-is-returned-flat-or-nested", answers="OIP-DATA")
+@check("json.data-is-returned-flat-or-nested", requirements="OIP-DATA")
 @rows(*[Row(role, role=role, needs=BINARY) for role in ("rank0", *_SHAPED_ROLES)], Row("own", ("json",), fit=JSON))
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested according to the shape."""
@@ -236,7 +236,7 @@ VALUES: tuple[Row, ...] = (
 )
 
 
-@check("json.elements-are-what-they-spell", answers="OIP-VALUE")
+@check("json.elements-are-what-they-spell", requirements="OIP-VALUE")
 @rows(*VALUES)
 def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
     """The server returns each element of JSON data with the value that its text represents.
@@ -252,7 +252,7 @@ def elements_are_what_they_spell(target: Target, model: Model, spelling: Spellin
     expect_or_attribute_to_isolation(target, reply, lambda found: expect(found).tensors(expected, through_json=True))
 
 
-@check("json.strings-have-the-length-that-they-spell", answers="OIP-VALUE", role="string_length")
+@check("json.strings-have-the-length-that-they-spell", requirements="OIP-VALUE", role="string_length")
 @rows(*[Row(name, (list(group.items()),)) for name, group in STRINGS.items()])
 def strings_have_the_length_that_they_spell(target: Target, model: Model, elements: Sequence[tuple[str, str]]) -> None:
     """The server reads every character of a JSON string, as UTF-8."""
@@ -274,7 +274,7 @@ INTEGER_SPELLINGS: Mapping[str, Texts] = {
 }
 
 
-@check("json.integers-written-otherwise", answers=("OIP-INT-SPELLING", "OIP-VALUE"))
+@check("json.integers-written-otherwise", requirements=("OIP-INT-SPELLING", "OIP-VALUE"))
 @rows(
     *[
         Row(f"{datatype}-{name}", (list(group.items()),), role=get_identity_role(datatype))
@@ -336,7 +336,7 @@ REFUSALS: tuple[Refusal, ...] = make_refusals(
 
 @check(
     "json.integer-beyond-its-datatype-is-refused",
-    answers="OIP-RANGE",
+    requirements="OIP-RANGE",
     only=Only(HTTP, "`grpc.contents-that-make-no-tensor-are-refused` has such integers"),
 )
 @rows(*make_refusal_rows(REFUSALS))

@@ -67,7 +67,7 @@ def _expect_classes(reply: Reply, model: Model) -> None:
 _FORM = Only(HTTP, "calls cannot ask for the form of an output")
 
 
-@claim("json.path-with-a-version-does-the-same", answers="OIP-VERSIONED")
+@claim("json.path-with-a-version-does-the-same", requirements="OIP-VERSIONED")
 @rows(
     Row("json-of-four", (make_requester(), _expect_tensors), role="multi"),
     Row("json-with-id", (make_requester(request_id="1"), _expect_tensors), role="add_sub"),
@@ -166,7 +166,7 @@ def _expect_version_named(
 
 @check(
     "grpc.listed-version-is-described",
-    answers="OIP-VERSIONED/grpc",
+    requirements="OIP-VERSIONED/grpc",
     role="identity_int32",
     infers=False,
     fit=ANY,
@@ -197,7 +197,7 @@ def listed_version_is_described(target: GrpcTarget, model: Model, subject: str) 
 # --- escaped paths ----------------------------------------------------------------------------------------------------
 
 
-@check("json.escaped-path-is-the-same", answers="OIP-PATH-ESCAPED", role="identity_int32", fit=JSON)
+@check("json.escaped-path-is-the-same", requirements="OIP-PATH-ESCAPED", role="identity_int32", fit=JSON)
 @rows("inference", "metadata")
 def escaped_path_is_the_same(target: Target, model: Model, subject: str) -> None:
     """The server answers at a path that writes a letter of the model's name as a percent escape."""
@@ -223,7 +223,7 @@ def escaped_path_is_the_same(target: Target, model: Model, subject: str) -> None
 # --- versions in answers and metadata ---------------------------------------------------------------------------------
 
 
-@check("json.version-named-and-versions-listed", answers="OIP-MODEL-VERSION-LISTED", role="identity_int32")
+@check("json.version-named-and-versions-listed", requirements="OIP-MODEL-VERSION-LISTED", role="identity_int32")
 def version_named_and_versions_listed(target: Target, model: Model) -> str:
     """The suite records whether answers name a version and whether metadata list versions."""
     found = (expect(target.infer(model.request(send="json"))).answered().reply.answer.document or {}).get(
@@ -239,7 +239,7 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 
 @check(
     "json.plain-request-is-answered",
-    answers=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"),
+    requirements=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"),
     infers=False,
     only=Only(HTTP, "GRPC-TYPED and GRPC-RAW say it of either form of contents"),
 )
@@ -280,7 +280,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
             expect(reply, "OIP-ANSWER").output(tensor.name)
 
 
-@claim("json.metadata-have-status-200", answers="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
+@claim("json.metadata-have-status-200", requirements="OIP-ENDPOINTS", role="identity_int32", infers=False, fit=ANY)
 @rows("server", "model")
 def metadata_have_status_200(target: AnyTarget, model: Model, subject: str) -> str:
     """The server answers a request for its metadata, or for those of a model, with status 200."""
@@ -296,7 +296,7 @@ def metadata_have_status_200(target: AnyTarget, model: Model, subject: str) -> s
 
 @claim(
     "json.health-is-told",
-    answers="OIP-HEALTH",
+    requirements="OIP-HEALTH",
     over_grpc=("OIP-ENDPOINTS/grpc",),
     role="identity_int32",
     infers=False,
@@ -315,7 +315,7 @@ _NAMELESS = Only(GRPC, "a path over HTTP always has a name")
 
 @claim(
     "json.unknown-model-is-not-ready",
-    answers="OIP-HEALTH",
+    requirements="OIP-HEALTH",
     over_grpc=("OIP-REFUSAL/grpc",),
     role="identity_int32",
     infers=False,

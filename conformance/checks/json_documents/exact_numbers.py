@@ -85,7 +85,7 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
     return make_spelled_request(model, list(texts), "binary" if want == "binary" else None)
 
 
-@check("json.numbers-keep-every-bit", answers="OIP-NUMBER-EXACT")
+@check("json.numbers-keep-every-bit", requirements="OIP-NUMBER-EXACT")
 @rows(
     *[
         Row(

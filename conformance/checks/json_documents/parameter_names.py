@@ -106,7 +106,7 @@ def _rename_to_usual_names(added: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{USUAL_NAME}_{index}": value for index, value in enumerate(added.values())}
 
 
-@check("json.parameter-of-any-name-is-like-others", answers="OIP-PARAMETER-NAMES")
+@check("json.parameter-of-any-name-is-like-others", requirements="OIP-PARAMETER-NAMES")
 @rows(*_make_rows())
 def parameter_of_any_name_is_like_others(
     target: Target, model: Model, place: str, added: Mapping[str, Any], build_request: RequestBuilder
@@ -135,7 +135,7 @@ def parameter_of_any_name_is_like_others(
     raise NotApplicableError(f"the target refuses such names: {escape_text(reply.outcome())}")
 
 
-@check("json.parameter-in-front-of-others-is-like-one-behind", answers="OIP-WRITTEN", role="add_sub")
+@check("json.parameter-in-front-of-others-is-like-one-behind", requirements="OIP-WRITTEN", role="add_sub")
 @rows(*[Row(place, (place, build_request), needs=BINARY) for place, build_request in WITH_BINARY_DATA.items()])
 def parameter_in_front_of_others_is_like_one_behind(
     target: Target, model: Model, place: str, build_request: RequestBuilder

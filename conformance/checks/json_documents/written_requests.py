@@ -183,7 +183,7 @@ OWN_STYLES = ("members-backwards", "names-of-members-escaped", "strings-escaped"
 USUAL_TRIALS = 4
 
 
-@check("json.request-written-otherwise-is-the-same", answers="OIP-WRITTEN")
+@check("json.request-written-otherwise-is-the-same", requirements="OIP-WRITTEN")
 @rows(
     *[
         request_kind.build_row(f"{name}-{form}", style)
@@ -268,7 +268,7 @@ OBJECT_FINDERS: Mapping[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] =
 }
 
 
-@check("json.undefined-members-change-nothing", answers="OIP-MEMBERS")
+@check("json.undefined-members-change-nothing", requirements="OIP-MEMBERS")
 @rows(
     *[
         request_kind.build_row(f"{object_kind}-{kind}-{form}", object_kind, members, first)
@@ -325,7 +325,7 @@ _INVALID_UTF_8: dict[str, bytes] = {
 _FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
 
 
-@check("json.strings-are-escaped", answers="OIP-JSON", role="identity_bytes")
+@check("json.strings-are-escaped", requirements="OIP-JSON", role="identity_bytes")
 @rows(
     *[
         Row(name, (text, "json"), fit=TEXTS if name in _FOR_ANY_MODEL else None)
@@ -358,7 +358,7 @@ _DIFFERENT_STRINGS: dict[str, Sequence[bytes]] = {
 }
 
 
-@check("json.strings-that-differ-stay-apart", answers=("OIP-BYTES-EXACT", "OIP-JSON"), role="identity_bytes")
+@check("json.strings-that-differ-stay-apart", requirements=("OIP-BYTES-EXACT", "OIP-JSON"), role="identity_bytes")
 @rows(*[Row(name, (texts,), needs=BINARY) for name, texts in _DIFFERENT_STRINGS.items()])
 def strings_that_differ_stay_apart(target: Target, model: Model, texts: Sequence[bytes]) -> str:
     """The server refuses BYTES that are not UTF-8 in a JSON answer, or writes different elements as different strings."""
@@ -385,7 +385,7 @@ def _fill_strings(tensor: Tensor, text: bytes) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, [text] * tensor.elements, tensor.shape)
 
 
-@check("json.nan-and-infinities", answers=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))
+@check("json.nan-and-infinities", requirements=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")],
     Row("own", needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),

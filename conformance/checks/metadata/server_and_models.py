@@ -42,19 +42,19 @@ from conformance.wire.request import ABSENT, InferRequest
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
-@check("metadata.binary-tensor-data-is-listed", answers="BIN-LISTED")
+@check("metadata.binary-tensor-data-is-listed", requirements="BIN-LISTED")
 def binary_tensor_data_is_listed(target: Target) -> None:
     """The server's metadata list the extension binary_tensor_data."""
     _expect_extension_listed(target, "binary_tensor_data")
 
 
-@claim("metadata.classification-is-listed", answers="CLS-LISTED", infers=False)
+@claim("metadata.classification-is-listed", requirements="CLS-LISTED", infers=False)
 def classification_is_listed(target: AnyTarget) -> None:
     """The server's metadata list the extension classification."""
     _expect_extension_listed(target, "classification")
 
 
-@check("metadata.server-metadata-is-well-formed", answers="OIP-SERVER-METADATA")
+@check("metadata.server-metadata-is-well-formed", requirements="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
     """The server's metadata are an object with name, version and an array of extensions."""
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
@@ -77,7 +77,9 @@ VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_
 
 
 @claim(
-    "metadata.model-metadata-describes-the-model", answers=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"), infers=False
+    "metadata.model-metadata-describes-the-model",
+    requirements=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"),
+    infers=False,
 )
 @rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
 def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deployed: bool = False) -> None:
@@ -209,7 +211,7 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-@claim("metadata.answer-has-the-declared-outputs", answers=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
+@claim("metadata.answer-has-the-declared-outputs", requirements=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
 @rows(Row("own", fit=ANY))
 def answer_has_the_declared_outputs(target: AnyTarget, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""

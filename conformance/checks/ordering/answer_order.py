@@ -30,7 +30,7 @@ from conformance.wire.tensor import Tensor
 # --- answers -----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.response-follows-its-json", answers="BIN-ORDER-O")
+@check("ordering.response-follows-its-json", requirements="BIN-ORDER-O")
 @rows(
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
@@ -45,7 +45,7 @@ def response_follows_its_json(target: Target, model: Model, order: Order) -> Non
     expect_several_tensors(reply, target, model, tensors, right, "written")
 
 
-@check("ordering.all-outputs-follow-the-answers-json", answers="BIN-ORDER-O")
+@check("ordering.all-outputs-follow-the-answers-json", requirements="BIN-ORDER-O")
 @rows(*[Row(role, role=role) for role in ("multi", "add_sub", "raw_two_outputs")], Row("of-all", fit=SEVERAL_OUTPUTS))
 def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     """The server writes tensor bytes in the order of the answer's JSON when the request lists no outputs."""
@@ -54,7 +54,7 @@ def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
 
 
-@check("ordering.empty-output-takes-no-bytes", answers="BIN-ORDER-O", role="emit")
+@check("ordering.empty-output-takes-no-bytes", requirements="BIN-ORDER-O", role="emit")
 @rows(
     *[
         (f"{'-'.join(order)}-{counts[0]}-{counts[1]}", order, counts)
@@ -73,7 +73,7 @@ def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, count
 _SEVERAL = Fit(min_inputs=2, min_outputs=2, is_json=True)
 
 
-@check("ordering.empty-output-between-others-takes-no-bytes", answers="BIN-ORDER-O", role="multi")
+@check("ordering.empty-output-between-others-takes-no-bytes", requirements="BIN-ORDER-O", role="multi")
 @rows("IN_BOOL", "IN_FP32", Row("own", (None,), fit=_SEVERAL))
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str | None) -> None:
     """An empty binary output takes no bytes between two others."""
@@ -93,7 +93,7 @@ def _expect_own_outputs_with_empty_input(target: Target, model: Model) -> None:
     expect_several_tensors(reply, target, model, tensors, model.find_outputs(tensors), "written")
 
 
-@check("ordering.json-outputs-take-no-bytes", answers="BIN-MIXED-O")
+@check("ordering.json-outputs-take-no-bytes", requirements="BIN-MIXED-O")
 @rows(
     *make_choice_rows(OUTPUTS),
     *[Row(name, choice, fit=Fit(min_outputs=least)) for name, (least, choice) in CHOICES.items()],

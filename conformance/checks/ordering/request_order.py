@@ -46,7 +46,7 @@ from conformance.wire.tensor import Tensor
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
-@check("ordering.request-follows-its-json", answers="BIN-ORDER-I")
+@check("ordering.request-follows-its-json", requirements="BIN-ORDER-I")
 @rows(
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(INPUTS)],
     Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
@@ -68,7 +68,7 @@ def request_follows_its_json(target: Target, model: Model, order: Order) -> None
         _expect_inputs_not_confused(target, model, tensors)
 
 
-@check("ordering.request-of-equal-sizes-follows-its-json", answers="BIN-ORDER-I", role="multi")
+@check("ordering.request-of-equal-sizes-follows-its-json", requirements="BIN-ORDER-I", role="multi")
 @rows(*[Row(label_order(order), (order,)) for order in permutations(INPUTS[:3])])
 def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
     """The server identifies binary inputs of equal size by their position."""
@@ -76,7 +76,7 @@ def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order:
     _expect_inputs_not_confused(target, multi, tensors)
 
 
-@check("ordering.inputs-of-one-datatype-keep-apart", answers="BIN-ORDER-I", role="add_sub")
+@check("ordering.inputs-of-one-datatype-keep-apart", requirements="BIN-ORDER-I", role="add_sub")
 @rows(("B-A", ("B", "A")), ("A-B", ("A", "B")))
 def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
     """The server does not swap two binary inputs of one datatype and shape."""
@@ -137,7 +137,7 @@ def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor])
     return model.is_own_oracle and (bool(model.binary_inputs) or not is_right(target, model, tensors, "json"))
 
 
-@check("ordering.inputs-without-elements-change-no-order", answers="BIN-ORDER-I")
+@check("ordering.inputs-without-elements-change-no-order", requirements="BIN-ORDER-I")
 @rows(
     *[
         Row(
@@ -194,7 +194,7 @@ def _drop_elements(tensor: Tensor) -> Tensor:
     return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0])
 
 
-@check("ordering.json-inputs-take-no-bytes", answers="BIN-MIXED-I")
+@check("ordering.json-inputs-take-no-bytes", requirements="BIN-MIXED-I")
 @rows(
     *make_choice_rows(INPUTS),
     *[Row(name, choice, fit=Fit(min_inputs=least)) for name, (least, choice) in CHOICES.items()],

@@ -60,7 +60,7 @@ def _make_combination_rows() -> list[Row]:
             f"{_format_setting(default)}-{_format_setting(listed)}-{role}-{send}-in",
             (default, listed, send, form),
             role=role,
-            answers=(requirement,),
+            requirements=(requirement,),
         )
         for (default, listed), (form, requirement) in TABLE.items()
         for role, send in (("cast_int32_fp32", "json"), ("multi", "json"), ("cast_int32_fp32", "binary"))
@@ -74,7 +74,7 @@ def _make_own_combination_rows() -> list[Row]:
         Row(
             f"{_format_setting(default)}-{_format_setting(listed)}-{send}-in",
             (default, listed, send, form),
-            answers=(requirement,),
+            requirements=(requirement,),
             fit=ANY,
         )
         for (default, listed), (form, requirement) in TABLE.items()
@@ -104,7 +104,9 @@ def _make_mix_rows() -> list[Row]:
         Row(
             f"{_format_setting(default)}-with-{'-'.join(map(_format_setting, mix))}",
             (default, mix),
-            answers=tuple(dict.fromkeys(TABLE[default, listed][1] for listed in mix if (default, listed) in TABLE)),
+            requirements=tuple(
+                dict.fromkeys(TABLE[default, listed][1] for listed in mix if (default, listed) in TABLE)
+            ),
         )
         for default in (ABSENT, False, True)
         for mix in MIXES
@@ -123,7 +125,9 @@ def _make_own_mix_rows() -> list[Row]:
         Row(
             f"{_format_setting(default)}-with-each-in-turn",
             (default, _ROTATION),
-            answers=tuple(TABLE[default, listed][1] for listed in (False, True, ABSENT) if (default, listed) in TABLE),
+            requirements=tuple(
+                TABLE[default, listed][1] for listed in (False, True, ABSENT) if (default, listed) in TABLE
+            ),
             fit=SEVERAL_OUTPUTS,
         )
         for default in (ABSENT, False, True)
@@ -146,7 +150,7 @@ def each_output_comes_in_its_own_form(target: Target, model: Model, default: Any
 
 @check(
     "overrides.listed-output-under-binary-data-output",
-    answers=("BIN-ALL-TRUE-LISTED", "OIP-OUTPUTS-LISTED", "BIN-HEADER-O", "BIN-SAME-AS-JSON-O"),
+    requirements=("BIN-ALL-TRUE-LISTED", "OIP-OUTPUTS-LISTED", "BIN-HEADER-O", "BIN-SAME-AS-JSON-O"),
 )
 @rows(
     Row("one", (ABSENT,), role="cast_int32_fp32"),
@@ -182,12 +186,12 @@ def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) 
             f"{_format_setting(default)}-{_format_setting(listed)}-{role}",
             (default, listed),
             role=role,
-            answers=(TABLE[default, listed][1],),
+            requirements=(TABLE[default, listed][1],),
         )
         for default, listed in ((ABSENT, True), (False, True), (True, UNLISTED), (True, False))
         for role in ("identity_int32", "identity_bytes")
     ],
-    Row("own", (ABSENT, True), fit=JSON, answers=(TABLE[ABSENT, True][1],)),
+    Row("own", (ABSENT, True), fit=JSON, requirements=(TABLE[ABSENT, True][1],)),
 )
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
     """The server returns an empty output in the requested encoding."""
@@ -202,7 +206,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-@check("overrides.classes-under-binary-data-output", answers="BIN-ALL-TRUE-LISTED")
+@check("overrides.classes-under-binary-data-output", requirements="BIN-ALL-TRUE-LISTED")
 @rows(
     Row("scores", (SCORES,), role="scores", needs=CLASSES),
     Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),

@@ -38,7 +38,7 @@ def _list_output(model: Model) -> InferRequest:
 def _make_row(name: str, requirement: str, edit: Edit, form: str | None = None, *, start: Start = send_json) -> Row:
     """Return a row for a misplaced parameter; `form` is that which a well-placed parameter beside it asks for."""
     fit = JSON if name in FOR_ANY_MODEL else None
-    return Row(name, (WrongRequest(start, (edit,)), form), answers=(requirement,), fit=fit)
+    return Row(name, (WrongRequest(start, (edit,)), form), requirements=(requirement,), fit=fit)
 
 
 ROWS = (

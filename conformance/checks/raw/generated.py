@@ -19,7 +19,7 @@ def _list_requirements(role: str) -> tuple[str, ...]:
     return ("RAW-BYTES",) if is_text else ("RAW-ENCODING", "RAW-HEADER-ZERO")
 
 
-@check("raw.generated-bodies-are-tensor-data", answers="RAW-ENCODING")
+@check("raw.generated-bodies-are-tensor-data", requirements="RAW-ENCODING")
 @rows(*make_generated_rows("raw", _list_requirements))
 def generated_bodies_are_tensor_data(target: Target, model: Model) -> None:
     """The server reads a raw body that Hypothesis generated as it reads the same bytes in a binary request."""

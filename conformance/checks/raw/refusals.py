@@ -132,24 +132,24 @@ def _make_rows(requirement: str) -> list[Row]:
     return make_refusal_rows(REFUSALS, requirement)
 
 
-@check("raw.model-of-several-inputs-is-refused", answers="RAW-SEVERAL-INPUTS")
+@check("raw.model-of-several-inputs-is-refused", requirements="RAW-SEVERAL-INPUTS")
 @rows(*_make_rows("RAW-SEVERAL-INPUTS"))
 def model_of_several_inputs_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to a model with several inputs."""
     expect_fault_refused(target, model, refusal)
 
 
-@check("raw.several-variable-dimensions-are-refused", answers="RAW-TWO-VARIABLES")
+@check("raw.several-variable-dimensions-are-refused", requirements="RAW-TWO-VARIABLES")
 @rows(*_make_rows("RAW-TWO-VARIABLES"))
 def several_variable_dimensions_are_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses a raw request to an input with several variable dimensions."""
     expect_fault_refused(target, model, refusal)
 
 
-@check("raw.other-bytes-shapes-are-refused", answers=("RAW-BYTES-SHAPE-SAFE", "RAW-BYTES-SHAPE"))
+@check("raw.other-bytes-shapes-are-refused", requirements=("RAW-BYTES-SHAPE-SAFE", "RAW-BYTES-SHAPE"))
 @rows(
     *[Row(fault, (body, readings), role=role) for fault, role, body, readings in BYTES_BODIES],
-    Row("own", (b"hello", None), fit=STRINGS, answers=("RAW-BYTES-SHAPE-SAFE",)),
+    Row("own", (b"hello", None), fit=STRINGS, requirements=("RAW-BYTES-SHAPE-SAFE",)),
 )
 def other_bytes_shapes_are_refused(
     target: Target, model: Model, body: bytes, readings: Sequence[Sequence[bytes]] | None
@@ -185,7 +185,7 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
     expect_alive(target, model)
 
 
-@check("raw.body-that-does-not-fit-is-refused", answers="RAW-SIZE")
+@check("raw.body-that-does-not-fit-is-refused", requirements="RAW-SIZE")
 @rows(
     *_make_rows("RAW-SIZE"),
     Row("own-without-its-last-byte", (-1,), fit=NUMBERS),
@@ -211,7 +211,7 @@ def _expect_length_refused(target: Target, model: Model, length_change: int) -> 
     expect_refusal(target, model, model.raw(body + b"\x01" if length_change > 0 else body[:-1]), fault)
 
 
-@check("raw.two-items-are-refused", answers=("RAW-BATCH-OF-ONE", "RAW-SIZE"), role="raw_batching")
+@check("raw.two-items-are-refused", requirements=("RAW-BATCH-OF-ONE", "RAW-SIZE"), role="raw_batching")
 def two_items_are_refused(target: Target, model: Model) -> None:
     """The server does not read a raw body as a batch of two."""
     reply = target.send(TWO_ITEMS.message(model), fresh=True)
@@ -223,7 +223,8 @@ def two_items_are_refused(target: Target, model: Model) -> None:
 
 
 @check(
-    "raw.body-without-header-is-refused", answers=("RAW-HEADER-ZERO", "BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING")
+    "raw.body-without-header-is-refused",
+    requirements=("RAW-HEADER-ZERO", "BIN-HEADER-MISSING-SAFE", "BIN-HEADER-MISSING"),
 )
 @rows(*[Row(row.id, row.values, role=row.role, fit=row.fit) for row in _make_rows("BIN-HEADER-MISSING")])
 def body_without_header_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
@@ -246,7 +247,7 @@ def _make_empty_tensor(model: Model) -> Tensor:
 # --- observed -------------------------------------------------------------------------------------------------------
 
 
-@check("raw.empty-body", answers="RAW-EMPTY")
+@check("raw.empty-body", requirements="RAW-EMPTY")
 @rows(
     Row("alone", role="identity_int32"),
     Row("before-a-fixed-one", role="raw_variable"),

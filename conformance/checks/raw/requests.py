@@ -59,7 +59,7 @@ OPAQUE = (
 )
 
 
-@check("raw.header-0-makes-the-body-data", answers="RAW-HEADER-ZERO")
+@check("raw.header-0-makes-the-body-data", requirements="RAW-HEADER-ZERO")
 @rows(
     *[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE],
     Row("own", ("plain",), fit=ONE_INPUT),
@@ -85,7 +85,7 @@ ENCODED = (
 )
 
 
-@check("raw.body-is-binary-tensor-data", answers="RAW-ENCODING")
+@check("raw.body-is-binary-tensor-data", requirements="RAW-ENCODING")
 @rows(
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
@@ -115,7 +115,7 @@ VALUES = [200, 201, 202, 203]  # neither JSON nor white space nor UTF-8
 TYPES = (("as-json", JSON), ("without-content-type", None))
 
 
-@check("raw.request-of-another-type-is-served", answers="RAW-CONTENT-TYPE-OTHER")
+@check("raw.request-of-another-type-is-served", requirements="RAW-CONTENT-TYPE-OTHER")
 @rows(
     *[Row(name, (content_type,), role="identity_uint8") for name, content_type in TYPES],
     *[Row(f"own-{name}", (content_type, True), fit=ONE_INPUT) for name, content_type in TYPES],
@@ -145,7 +145,7 @@ def request_of_another_type_is_served(
 # --- which models ---------------------------------------------------------------------------------------------------
 
 
-@check("raw.model-of-one-input-is-served", answers="RAW-ONE-INPUT")
+@check("raw.model-of-one-input-is-served", requirements="RAW-ONE-INPUT")
 @rows(
     Row("fixed-shape", role="raw_fixed"),
     Row("one-variable-dimension", role="raw_variable"),
@@ -164,7 +164,7 @@ def model_of_one_input_is_served(target: Target, model: Model, is_deployed: bool
         expect(reply).answered()
 
 
-@check("raw.variable-dimension-is-deduced", answers=("RAW-ONE-VARIABLE", "RAW-ENCODING"))
+@check("raw.variable-dimension-is-deduced", requirements=("RAW-ONE-VARIABLE", "RAW-ENCODING"))
 @rows(
     Row("no-variable-dimension", ((2, 2),), role="raw_fixed"),
     *[Row(f"first-{size}", ((size, 2),), role="raw_variable") for size in (1, 2, 3, 100)],
@@ -182,7 +182,7 @@ def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[
         _expect_first_output_shape(target, model, shape)
 
 
-@check("raw.batching-model-gets-one-item", answers=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))
+@check("raw.batching-model-gets-one-item", requirements=("RAW-BATCH-OF-ONE", "RAW-ONE-VARIABLE", "RAW-ENCODING"))
 @rows(
     Row("fixed-shape", ((1, 4),), role="raw_batching"),
     Row("fixed-shape-identity", ((1, 3),), role="batching"),
@@ -232,7 +232,7 @@ CONTENTS = (
 )
 
 
-@check("raw.bytes-of-one-element-are-served", answers="RAW-BYTES")
+@check("raw.bytes-of-one-element-are-served", requirements="RAW-BYTES")
 @rows(
     *CONTENTS,
     Row("own", (None,), fit=STRINGS),
@@ -259,7 +259,7 @@ def _expect_bytes_served(target: Target, model: Model, content: bytes) -> None:
     expect_agreement(target, model, target.infer(model.raw(prefixed)), *readings)
 
 
-@check("raw.bytes-body-has-no-prefix", answers=("RAW-BYTES-BODY", "RAW-BYTES"), role=ROLE)
+@check("raw.bytes-body-has-no-prefix", requirements=("RAW-BYTES-BODY", "RAW-BYTES"), role=ROLE)
 @rows(
     *CONTENTS,
     ("three-bytes", b"abc"),
@@ -300,7 +300,7 @@ def _expect_raw_answered(target: Target, model: Model) -> Reply:
     return reply
 
 
-@check("raw.every-output-is-binary", answers="RAW-OUTPUTS")
+@check("raw.every-output-is-binary", requirements="RAW-OUTPUTS")
 @rows(*ANSWERS)
 def every_output_is_binary(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server returns every output of the model as binary data to a raw request."""
@@ -308,7 +308,7 @@ def every_output_is_binary(target: Target, model: Model, is_deployed: bool = Fal
     expect(reply).forms({spec.name: "binary" for spec in model.role.outputs}, "a raw request")
 
 
-@check("raw.answer-is-framed-like-others", answers=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
+@check("raw.answer-is-framed-like-others", requirements=("RAW-OUTPUTS", *FRAMING, "BIN-ORDER-O"))
 @rows(*ANSWERS)
 def answer_is_framed_like_others(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server frames the answer to a raw request like any binary answer."""

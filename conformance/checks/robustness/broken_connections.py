@@ -56,7 +56,7 @@ def _cut_inside_head(target: Target, message: Message) -> bytes:
     return target.render_octets(message).partition(CRLF * 2)[0]
 
 
-@check("robustness.cut-request-is-not-carried-out", answers="ROBUST-CUT", role="identity_int32", infers=False)
+@check("robustness.cut-request-is-not-carried-out", requirements="ROBUST-CUT", role="identity_int32", infers=False)
 @rows(
     make_row("inside-the-head", _cut_inside_head),
     make_row("inside-the-json", _drop_last_bytes(10)),
@@ -81,7 +81,7 @@ def cut_request_is_not_carried_out(
 RESET_COUNT = 20
 
 
-@check("robustness.reset-harms-nobody", answers="ROBUST-RESET", role="identity_int32", infers=False)
+@check("robustness.reset-harms-nobody", requirements="ROBUST-RESET", role="identity_int32", infers=False)
 @rows(
     ("before-a-byte", 0.0),
     ("inside-the-head", 0.3),
@@ -121,7 +121,7 @@ def _render_pipelined_requests(target: Target, _: Model) -> bytes:
     return target.render_octets(Message("/v2", method="GET")) * PIPELINED_REQUESTS
 
 
-@check("robustness.slow-clients-keep-nobody-waiting", answers="ROBUST-SLOW", role="identity_int32", infers=False)
+@check("robustness.slow-clients-keep-nobody-waiting", requirements="ROBUST-SLOW", role="identity_int32", infers=False)
 @rows(
     ("200-idle-connections", _render_nothing, 200),
     ("32-heads-that-do-not-go-on", _render_partial_head, 32),

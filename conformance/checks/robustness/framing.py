@@ -32,7 +32,7 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 # --- large heads ------------------------------------------------------------------------------------------------------
 
 
-@check("robustness.large-head-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
+@check("robustness.large-head-is-refused", requirements="ROBUST-HEAD", role="identity_int32", infers=False)
 @rows(
     make_row("value-of-16-MiB", b"X-Long: ", b"x" * KIB, 16 * KIB),
     make_row("name-of-1-MiB", b"X-", b"x" * KIB, KIB),
@@ -51,7 +51,7 @@ def large_head_is_refused(
         expect_refused_or_closed(target.send_octets(message, octets)[0], f"a head with a {name}")
 
 
-@check("robustness.long-target-is-refused", answers="ROBUST-HEAD", role="identity_int32", infers=False)
+@check("robustness.long-target-is-refused", requirements="ROBUST-HEAD", role="identity_int32", infers=False)
 @rows(make_row("1-MiB-of-path", b"/"), make_row("1-MiB-of-query", b"?"))
 def long_target_is_refused(target: Target, model: Model, name: str, separator: bytes) -> None:
     """The server refuses a request line of a megabyte, or closes the connection."""
@@ -78,7 +78,7 @@ def _put_lines_before_length(*lines: bytes) -> MakeFramingLines:
     return lambda own, _: (*lines, b"Content-Length: %d" % own)
 
 
-@check("robustness.ambiguous-end-is-refused", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
+@check("robustness.ambiguous-end-is-refused", requirements="ROBUST-FRAMING", role="identity_int32", infers=False)
 @rows(
     make_row("two-lengths", lambda own, more: (b"Content-Length: %d" % own, b"Content-Length: %d" % (own + more))),
     make_row(
@@ -108,7 +108,7 @@ def ambiguous_end_is_refused(target: Target, model: Model, name: str, lines: Mak
 
 @check(
     "robustness.chunks-of-an-earlier-version-are-the-last",
-    answers="ROBUST-FRAMING",
+    requirements="ROBUST-FRAMING",
     role="identity_int32",
     infers=False,
 )
@@ -139,7 +139,12 @@ def _hide_in_get(target: Target, message: Message, inside: bytes) -> bytes:  # n
     return target.render_octets(Message("/v2", method="GET").with_body(inside))
 
 
-@check("robustness.request-in-a-body-is-not-carried-out", answers="ROBUST-FRAMING", role="identity_int32", infers=False)
+@check(
+    "robustness.request-in-a-body-is-not-carried-out",
+    requirements="ROBUST-FRAMING",
+    role="identity_int32",
+    infers=False,
+)
 @rows(
     Row("in-a-chunk-behind-the-length", ("a request with chunks and Content-Length", _hide_in_second_chunk)),
     Row("in-the-body-of-a-get", ("a GET with a body", _hide_in_get)),
@@ -160,7 +165,7 @@ def request_in_a_body_is_not_carried_out(
 
 @check(
     "robustness.connection-ends-after-two-lengths",
-    answers="ROBUST-FRAMING-CLOSES",
+    requirements="ROBUST-FRAMING-CLOSES",
     role="identity_int32",
     infers=False,
 )
@@ -178,7 +183,7 @@ def connection_ends_after_two_lengths(target: Target, model: Model) -> None:
 # --- chunks -----------------------------------------------------------------------------------------------------------
 
 
-@check("robustness.chunk-size-keeps-its-digits", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
+@check("robustness.chunk-size-keeps-its-digits", requirements="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
 @rows(
     make_row("2-to-the-64-less-1", 2**64 - 1),
     make_row("right-in-64-bits", 2**64),
@@ -198,7 +203,7 @@ def chunk_size_keeps_its_digits(target: Target, model: Model, name: str, more: i
             expect_refused_or_closed(reply, f"a chunk size ({name})")
 
 
-@check("robustness.chunk-size-is-a-number", answers="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
+@check("robustness.chunk-size-is-a-number", requirements="ROBUST-CHUNK-SIZE", role="identity_int32", infers=False)
 @rows(
     make_row("negative", "-{:X}"),
     make_row("with-a-plus", "+{:X}"),
@@ -216,7 +221,7 @@ def chunk_size_is_a_number(target: Target, model: Model, name: str, text: str) -
 
 @check(
     "robustness.endless-line-beside-chunks-is-refused",
-    answers="ROBUST-CHUNK-EXTENSION",
+    requirements="ROBUST-CHUNK-EXTENSION",
     role="identity_int32",
     infers=False,
 )
@@ -241,7 +246,7 @@ def endless_line_beside_chunks_is_refused(
 FALSE_TRAILER = ChunkFormat(trailers=((INFERENCE_HEADER, "0"),))
 
 
-@check("robustness.trailer-is-no-header", answers="ROBUST-TRAILER", role="identity_uint8", infers=False)
+@check("robustness.trailer-is-no-header", requirements="ROBUST-TRAILER", role="identity_uint8", infers=False)
 @rows(("in-one-segment", True), ("in-several", False))
 def trailer_is_no_header(target: Target, model: Model, at_once: bool) -> None:
     """A trailer named like the inference header does not turn JSON into a raw request."""

@@ -102,7 +102,7 @@ ROWS = (
 
 @check(
     "robustness.large-document-is-answered-or-refused",
-    answers="ROBUST-LARGE",
+    requirements="ROBUST-LARGE",
     role="identity_int32",
     infers=False,
     only=Only(HTTP, "`large-message-is-answered-or-refused` has the limits of protobuf"),
@@ -131,7 +131,7 @@ def _append_many_names(entries: list[Any]) -> list[Any]:
 
 @check(
     "robustness.large-message-is-answered-or-refused",
-    answers="ROBUST-LARGE/grpc",
+    requirements="ROBUST-LARGE/grpc",
     role="identity_int32",
     over=(GRPC,),
     infers=False,
@@ -175,7 +175,7 @@ def _compress_repeated(start: bytes, filling: bytes, times: int, end: bytes = b"
     return b"".join(compress_parts())
 
 
-@check("robustness.bomb-is-answered-or-refused", answers="ROBUST-BOMB", role="identity_int32", infers=False)
+@check("robustness.bomb-is-answered-or-refused", requirements="ROBUST-BOMB", role="identity_int32", infers=False)
 @rows(
     make_row("10-MiB-of-blanks", BLANKS, 10),
     make_row("10-MiB-of-blanks-packed-twice", BLANKS, 10, 2),
@@ -227,7 +227,7 @@ def _make_rows(name: str) -> tuple[Row, Row]:
     )
 
 
-@check("robustness.false-coding-alters-no-tensor", answers="ROBUST-CODING", infers=False)
+@check("robustness.false-coding-alters-no-tensor", requirements="ROBUST-CODING", infers=False)
 @rows(*[row for name in FALSE_CODINGS for row in _make_rows(name)])
 def false_coding_alters_no_tensor(target: Target, model: Model, name: str, is_raw: bool) -> None:
     """The server refuses a body that is not in its stated coding, or reads the tensors that the client encoded."""

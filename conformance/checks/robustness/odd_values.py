@@ -88,7 +88,7 @@ def _call_for_classes(count: int) -> MessageBuilder:
 
 @check(
     "robustness.number-beyond-all-is-answered-or-refused",
-    answers="ROBUST-NUMBERS",
+    requirements="ROBUST-NUMBERS",
     infers=False,
     only=Only(HTTP, "calls hold other numbers: their twin has those"),
 )
@@ -131,7 +131,7 @@ def number_beyond_all_is_answered_or_refused(
 
 @check(
     "robustness.number-beyond-all-is-answered-or-refused-over-grpc",
-    answers="ROBUST-NUMBERS/grpc",
+    requirements="ROBUST-NUMBERS/grpc",
     over=(GRPC,),
     infers=False,
     only=Only(GRPC, "documents hold other numbers: their twin has those"),
@@ -171,7 +171,7 @@ PARENT_FOLDERS = 8  # folders
 TARGET_FILE = "etc/passwd"
 
 
-@check("robustness.odd-name-leads-nowhere", answers="ROBUST-PATH", role="identity_int32", infers=False)
+@check("robustness.odd-name-leads-nowhere", requirements="ROBUST-PATH", role="identity_int32", infers=False)
 @rows(
     Row("folders-upwards", ("../" * PARENT_FOLDERS + TARGET_FILE,)),
     Row("folders-upwards-escaped", ("..%2F" * PARENT_FOLDERS + TARGET_FILE.replace("/", "%2F"),)),

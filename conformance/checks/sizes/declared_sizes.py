@@ -45,7 +45,7 @@ EIGHT_BYTES = (
 # --- requests ----------------------------------------------------------------------------------------------------
 
 
-@check("sizes.input-takes-the-bytes-it-declares", answers="BIN-SIZE-I")
+@check("sizes.input-takes-the-bytes-it-declares", requirements="BIN-SIZE-I")
 @rows(
     Row("behind-numbers", (("IN_INT64", "IN_FP32", "IN_BOOL"), 3), role="multi"),
     Row("behind-strings", (("IN_BYTES", "IN_BOOL"), 3), role="multi"),
@@ -124,7 +124,7 @@ SIZED_ROLES = (
 )
 
 
-@check("sizes.binary-output-states-its-size", answers="BIN-SIZE-O")
+@check("sizes.binary-output-states-its-size", requirements="BIN-SIZE-O")
 @rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
 def binary_output_states_its_size(target: Target, model: Model) -> None:
     """The server states the size of a binary output as an integer equal to its number of bytes."""
@@ -132,7 +132,7 @@ def binary_output_states_its_size(target: Target, model: Model) -> None:
     _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
 
 
-@check("sizes.output-without-elements-states-its-size", answers="BIN-SIZE-O")
+@check("sizes.output-without-elements-states-its-size", requirements="BIN-SIZE-O")
 @rows(
     Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
     Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
@@ -154,7 +154,7 @@ def output_without_elements_states_its_size(
             raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
 
 
-@check("sizes.all-binary-outputs-state-their-sizes", answers="BIN-SIZE-O")
+@check("sizes.all-binary-outputs-state-their-sizes", requirements="BIN-SIZE-O")
 @rows(
     Row("four-outputs", role="multi"),
     Row("two-outputs", role="raw_two_outputs"),
@@ -199,7 +199,7 @@ FORMS = (
 )
 
 
-@check("sizes.binary-output-has-no-data", answers=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
+@check("sizes.binary-output-has-no-data", requirements=("BIN-SIZE-WITHOUT-DATA", "BIN-SAME-AS-JSON-O"))
 @rows(*FORMS, Row("every-other-output", fit=ANY), Row("every-output", (True,), fit=ANY))
 def binary_output_has_no_data(target: Target, model: Model, is_every: bool = False) -> None:
     """The JSON of a binary output has no `data`, or `data` with the same values as the binary data."""
@@ -227,7 +227,7 @@ def _expect_same_data(reply: Reply, output: Output) -> None:
         raise must.unmet(f"data that equal the binary data: {found.expected}", found.actual)
 
 
-@check("sizes.json-output-has-data-and-no-size", answers="BIN-DATA-WITHOUT-SIZE")
+@check("sizes.json-output-has-data-and-no-size", requirements="BIN-DATA-WITHOUT-SIZE")
 @rows(
     *[
         Row(f"{row.id}-{how}", (want,), role=row.role)
@@ -246,7 +246,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
         _expect_no_faults(expect(reply), expect(reply).output(name), "data-and-size", "data-missing")
 
 
-@check("sizes.json-output-without-elements-has-data", answers="BIN-DATA-WITHOUT-SIZE", role="emit")
+@check("sizes.json-output-without-elements-has-data", requirements="BIN-DATA-WITHOUT-SIZE", role="emit")
 @rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]), Row("own", (None,), fit=ANY))
 def json_output_without_elements_has_data(target: Target, model: Model, counts: list[int] | None) -> None:
     """The server writes an empty `data` array for an empty JSON output."""

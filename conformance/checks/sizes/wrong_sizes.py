@@ -39,21 +39,24 @@ ASCII = Tensor.from_values("IN_BYTES", "BYTES", ["one", "", "three"])
 _ROWS = make_refusal_rows(REFUSALS)
 
 
-@check("sizes.wrong-size-is-refused", answers=tuple({identity: None for row in _ROWS for identity in row.answers}))
+@check(
+    "sizes.wrong-size-is-refused",
+    requirements=tuple({identity: None for row in _ROWS for identity in row.requirements}),
+)
 @rows(*_ROWS)
 def wrong_size_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
     """The server refuses sizes that do not assign each byte to exactly one input."""
     expect_fault_refused(target, model, refusal)
 
 
-@check("sizes.bytes-left-over-alter-no-tensor", answers="BIN-BODY-LONG-SAFE")
+@check("sizes.bytes-left-over-alter-no-tensor", requirements="BIN-BODY-LONG-SAFE")
 @rows(*[Row(one.fault, (one.message,), role=one.role, fit=one.fit) for one in BYTES_LEFT_OVER])
 def bytes_left_over_alter_no_tensor(target: Target, model: Model, request: WrongRequest) -> None:
     """The server refuses bytes after the last input, or gives the same answer as without these bytes."""
     _expect_refused_or_unchanged(target, model, request.build_valid(model), request(model))
 
 
-@check("sizes.data-beside-a-size-shifts-no-tensor", answers="BIN-DATA-AND-SIZE-SAFE")
+@check("sizes.data-beside-a-size-shifts-no-tensor", requirements="BIN-DATA-AND-SIZE-SAFE")
 @rows(
     Row("two-alike", ("INPUT0", "INPUT1", [7, 8, 9]), role="raw_two_inputs"),
     Row("integers-before-booleans", ("IN_INT64", "IN_BOOL", [7, 8, 9]), role="multi"),
@@ -110,7 +113,7 @@ BACKWARDS = _send_as_binary("IN_FP32", "IN_INT64", "IN_BOOL")
 TWO = _send_as_binary("B", "A")
 
 
-@check("sizes.size-missing-or-of-another-type-alters-no-tensor", answers="BIN-SIZE-MISSING-SAFE")
+@check("sizes.size-missing-or-of-another-type-alters-no-tensor", requirements="BIN-SIZE-MISSING-SAFE")
 @rows(
     *[
         Row(fault.name, (fault.build_request(send_several),), role=fault.role, fit=fault.fit)
@@ -133,7 +136,9 @@ def size_missing_or_of_another_type_alters_no_tensor(target: Target, model: Mode
     return "answered with the same tensors" if reply.succeeded else "refused"
 
 
-@check("sizes.size-written-with-a-point", answers=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY)
+@check(
+    "sizes.size-written-with-a-point", requirements=("BIN-SIZE-AS-FLOAT", "BIN-SIZE-I"), role="identity_int32", fit=ANY
+)
 def size_written_with_a_point(target: Target, model: Model) -> str:
     """The server reads a binary_data_size of 12.0 as 12, or refuses the request."""
     wrong = WrongRequest(send_numbers, (resize(0, float),))
@@ -181,7 +186,7 @@ def _expect_refused_or_unchanged(
 # Such shapes can crash servers, so most of these rows run only on request.
 
 
-@check("sizes.shape-past-all-bodies-is-refused", answers="BIN-SIZE-WRONG")
+@check("sizes.shape-past-all-bodies-is-refused", requirements="BIN-SIZE-WRONG")
 @rows(
     *[
         Row(f"{name}-of-{size}-bytes", (shape, size), role=role, dangerous=has_crashed_server)

@@ -196,7 +196,7 @@ HEAD_SPLITS: tuple[SplitRequest, ...] = (
 # --- bodies in pieces -------------------------------------------------------------------------------------------------
 
 
-@check("state.body-in-segments-is-one-body", answers="HTTP-SEGMENTS")
+@check("state.body-in-segments-is-one-body", requirements="HTTP-SEGMENTS")
 @rows(*make_split_rows((*SPLITS, *HEAD_SPLITS)))
 def body_in_segments_is_one_body(target: Target, model: Model, split: SplitRequest) -> None:
     """The server reads the whole head and body of a request, wherever TCP segments split them."""
@@ -207,7 +207,7 @@ def body_in_segments_is_one_body(target: Target, model: Model, split: SplitReque
     expect_correct_outputs(target, reply, model.expected(tensors), "HTTP-SEGMENTS")
 
 
-@check("state.chunked-body-is-decoded", answers="HTTP-CHUNKED")
+@check("state.chunked-body-is-decoded", requirements="HTTP-CHUNKED")
 @rows(*make_split_rows((*WHOLE, *SPLITS)))
 def chunked_body_is_decoded(target: Target, model: Model, split: SplitRequest) -> str:
     """The server decodes a body in chunks of any size, or refuses the request; it may refuse JSON only with 411."""
@@ -270,7 +270,7 @@ def _choose_split_offset(message: Message) -> int:
     return SPLIT_OFFSET if size > SPLIT_OFFSET + 16 else size // 2 | 0xA
 
 
-@check("state.chunks-are-read-however-written", answers="HTTP-CHUNKED")
+@check("state.chunks-are-read-however-written", requirements="HTTP-CHUNKED")
 @rows(
     *[
         make_form_row(f"{name}-{form}", form, chunks, fits=name == "all-at-once")
@@ -285,7 +285,7 @@ def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm,
     return _expect_read_or_refused(target, model, form, reply, tensors)
 
 
-@check("state.trailers-are-passed-over", answers=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
+@check("state.trailers-are-passed-over", requirements=("HTTP-CHUNKED-TRAILER", "HTTP-CHUNKED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> None:
     """The server gives a chunked request the same answer with and without trailer fields."""
@@ -303,7 +303,7 @@ def trailers_are_passed_over(target: Target, model: Model, form: AnyForm) -> Non
 CHUNK_COUNT = 4000  # bytes, each in a separate chunk
 
 
-@check("state.many-small-chunks-are-one-body", answers="HTTP-CHUNKED")
+@check("state.many-small-chunks-are-one-body", requirements="HTTP-CHUNKED")
 @rows(
     make_form_row("json", "json", 400),
     make_form_row("binary", "binary", 1000),

@@ -75,7 +75,11 @@ BAD_REQUESTS: tuple[Row, ...] = (
 )
 
 
-@check("state.connection-is-in-step-after-an-error", answers=("HTTP-KEEPALIVE", "OIP-ISOLATION"), role="identity_int32")
+@check(
+    "state.connection-is-in-step-after-an-error",
+    requirements=("HTTP-KEEPALIVE", "OIP-ISOLATION"),
+    role="identity_int32",
+)
 @rows(*BAD_REQUESTS)
 def connection_is_in_step_after_an_error(target: Target, model: Model, bad: MessageBuilder, form: Form) -> None:
     """After a refusal, the server keeps the connection usable, or announces that it closes the connection."""
@@ -94,7 +98,9 @@ def connection_is_in_step_after_an_error(target: Target, model: Model, bad: Mess
 AFTER_POST = "HTTP-PIPELINE-AFTER-POST"
 
 
-@check("state.pipelined-requests-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
+@check(
+    "state.pipelined-requests-are-answered-in-order", requirements=("HTTP-PIPELINE", AFTER_POST), role="identity_int32"
+)
 @rows(Row("all-good", (None, "json"), fit=JSON_MODELS), *BAD_REQUESTS)
 def pipelined_requests_are_answered_in_order(
     target: Target, model: Model, bad: MessageBuilder | None, form: Form
@@ -118,7 +124,7 @@ def pipelined_requests_are_answered_in_order(
 BEFORE, BEHIND = "before", "behind"  # where inferences are, seen from the reads
 
 
-@check("state.pipelined-reads-are-answered-in-order", answers=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
+@check("state.pipelined-reads-are-answered-in-order", requirements=("HTTP-PIPELINE", AFTER_POST), role="identity_int32")
 @rows(
     Row("metadata", ((),), fit=ANY),
     Row("an-inference-behind-them", ((BEHIND,),), fit=JSON_MODELS),
@@ -126,7 +132,7 @@ BEFORE, BEHIND = "before", "behind"  # where inferences are, seen from the reads
         "between-inferences-of-a-batching-model",
         ((BEFORE, BEHIND),),
         role="batching",
-        answers=("HTTP-PIPELINE", AFTER_POST),
+        requirements=("HTTP-PIPELINE", AFTER_POST),
     ),
 )
 def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: Sequence[str]) -> None:
@@ -186,7 +192,7 @@ OPAQUE_TAILS: tuple[tuple[str, bytes], ...] = (
 
 @check(
     "state.binary-data-is-opaque",
-    answers=("OIP-ISOLATION", "BIN-BODY-I"),
+    requirements=("OIP-ISOLATION", "BIN-BODY-I"),
     role="identity_uint8",
     only=Only(HTTP, "the data look like a request of HTTP"),
 )
@@ -216,13 +222,13 @@ READ_PATHS: Mapping[str, str] = {
 _METHODS: Mapping[str, str] = {"HEAD": "HTTP-HEAD", "OPTIONS": "OIP-ISOLATION"}
 
 
-@check("state.connection-is-in-step-after-head", answers=("HTTP-HEAD", "OIP-ISOLATION"), role="identity_int32")
+@check("state.connection-is-in-step-after-head", requirements=("HTTP-HEAD", "OIP-ISOLATION"), role="identity_int32")
 @rows(
     *[
         Row(
             f"{method.lower()}-of-{name}",
             (method, path),
-            answers=(requirement,),
+            requirements=(requirement,),
             fit=JSON_MODELS if name in ("model", "unknown-model") else None,
         )
         for method, requirement in _METHODS.items()
@@ -329,7 +335,7 @@ def _make_unread_body_rows() -> list[Row]:
     ]
 
 
-@check("state.body-is-never-the-next-request", answers=UNREAD_BODY, role="identity_int32")
+@check("state.body-is-never-the-next-request", requirements=UNREAD_BODY, role="identity_int32")
 @rows(*_make_unread_body_rows())
 def body_is_never_the_next_request(
     target: Target, model: Model, refused: MessageBuilder, padding: bytes, chunked: bool

@@ -38,14 +38,14 @@ CODED_ROWS: tuple[Row, ...] = (
 )
 
 
-@check("state.gzip-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
+@check("state.gzip-answer-is-the-answer", requirements=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*CODED_ROWS)
 def gzip_answer_is_the_answer(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """A gzip answer to a client that accepts gzip contains the correct tensors."""
     return _expect_encoded_answer(target, model, form, length, "gzip")
 
 
-@check("state.deflate-answer-is-the-answer", answers=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
+@check("state.deflate-answer-is-the-answer", requirements=("HTTP-CODING-O", "HTTP-CODING-ACCEPTED"))
 @rows(*[make_form_row(form, form, fits=form == "json") for form in FORMS])
 def deflate_answer_is_the_answer(target: Target, model: Model, form: AnyForm) -> str:
     """A deflate answer to a client that accepts deflate contains the correct tensors."""
@@ -74,7 +74,7 @@ def _expect_encoded_answer(target: Target, model: Model, form: AnyForm, length: 
     return found
 
 
-@check("state.gzip-request-is-decoded-or-refused", answers="HTTP-CODING-I")
+@check("state.gzip-request-is-decoded-or-refused", requirements="HTTP-CODING-I")
 @rows(*CODED_ROWS)
 def gzip_request_is_decoded_or_refused(target: Target, model: Model, form: AnyForm, length: int) -> str:
     """The server decodes or refuses a gzip request; it never reads compressed bytes as tensors."""
@@ -127,7 +127,7 @@ _FOR_ANY_MODEL = (
 )
 
 
-@check("state.coded-request-is-decoded-or-refused", answers="HTTP-CODING-I")
+@check("state.coded-request-is-decoded-or-refused", requirements="HTTP-CODING-I")
 @rows(
     *[
         make_form_row(f"{coding}-{form}", form, coding, False, fits=(coding, form) in _FOR_ANY_MODEL)
@@ -200,7 +200,7 @@ def _is_gzip_decoded(target: Target, model: Model, form: AnyForm) -> bool:
 EXTRA_MEMBER_BYTES: Mapping[AnyForm, bytes] = {"json": b" x", "binary": b"\0"}
 
 
-@check("state.second-gzip-member-is-not-dropped", answers="HTTP-CODING-I")
+@check("state.second-gzip-member-is-not-dropped", requirements="HTTP-CODING-I")
 @rows(*[make_form_row(form, form, fits=form == "json") for form in EXTRA_MEMBER_BYTES])
 def second_gzip_member_is_not_dropped(target: Target, model: Model, form: AnyForm) -> None:
     """The server reads every member of a gzip body, or refuses the request."""
@@ -249,7 +249,7 @@ CUT_CODINGS: Mapping[str, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
-@check("state.coded-body-that-ends-early-is-refused", answers="HTTP-CODING-I")
+@check("state.coded-body-that-ends-early-is-refused", requirements="HTTP-CODING-I")
 @rows(
     *[make_form_row(f"{coding}-raw", "raw", coding, False, fits=coding == "gzip") for coding in CUT_CODINGS],
     make_form_row("gzip-raw-in-chunks", "raw", "gzip", True),

@@ -29,12 +29,14 @@ LENGTH = 3
 REQUEST_TIMEOUT = 408  # the status with which a server may end an idle connection (RFC 9110, 15.5.9)
 
 
-@check("state.request-after-idling-is-answered", answers=("OIP-ISOLATION", "OIP-ALIVE-LEGAL"))
+@check("state.request-after-idling-is-answered", requirements=("OIP-ISOLATION", "OIP-ALIVE-LEGAL"))
 @rows(
     Row("json", (("json",),), role="identity_int32", fit=JSON),
     Row("binary-and-raw", (("binary", "raw"),), role="identity_int32", needs=(*BINARY, *RAW)),
 )
-@check("grpc.request-after-idling-is-answered", answers=("OIP-ISOLATION/grpc", "OIP-ALIVE-LEGAL/grpc"), over=(GRPC,))
+@check(
+    "grpc.request-after-idling-is-answered", requirements=("OIP-ISOLATION/grpc", "OIP-ALIVE-LEGAL/grpc"), over=(GRPC,)
+)
 @rows(Row("typed-and-raw", (("json", "binary"),), role="identity_int32", fit=JSON))
 def request_after_idling_is_answered(peer: AnyTarget, model: Model, forms: Sequence[AnyForm]) -> None:
     """The server answers the first request after a connection was idle, or has closed the connection."""

@@ -22,7 +22,7 @@ KINDS = ("classes", "several-models")  # `state.answers-in-flight-are-their-own`
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
 
 
-@claim("state.requests-in-flight-are-answered-as-alone", answers="OIP-ISOLATION")
+@claim("state.requests-in-flight-are-answered-as-alone", requirements="OIP-ISOLATION")
 @rows(
     *[
         Row(

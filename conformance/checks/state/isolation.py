@@ -51,7 +51,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 # --- one answer for one request ----------------------------------------------------------------------------------------
 
 
-@claim("state.answers-in-turn-are-their-own", answers="OIP-ISOLATION")
+@claim("state.answers-in-turn-are-their-own", requirements="OIP-ISOLATION")
 @rows(
     *[
         Row(
@@ -82,7 +82,7 @@ def answers_in_turn_are_their_own(target: AnyTarget, model: Model, lengths: Sequ
         )
 
 
-@claim("state.large-answers-leave-nothing-behind", answers="OIP-ISOLATION")
+@claim("state.large-answers-leave-nothing-behind", requirements="OIP-ISOLATION")
 @rows(
     Row("identity_fp32-binary", ("binary",), role="identity_fp32", needs=BINARY),
     Row("json", ("json",), fit=replace(VARIABLE_FLOATS, is_json=True)),
@@ -112,7 +112,7 @@ def _build_request_in_form(model: Model, tensors: Sequence[Tensor], form: AnyFor
     return model.request(tensors, send=form, want=want)
 
 
-@claim("state.forms-in-turn-keep-apart", answers="OIP-ISOLATION")
+@claim("state.forms-in-turn-keep-apart", requirements="OIP-ISOLATION")
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")],
     Row("own", needs=BINARY, fit=JSON),
@@ -126,7 +126,7 @@ def forms_in_turn_keep_apart(target: AnyTarget, model: Model) -> None:
         expect_own_answer(target, reply, model, 5 + salt, salt, "OIP-ISOLATION")
 
 
-@claim("state.id-is-not-left-over", answers="OIP-ISOLATION", role="identity_int32", fit=JSON)
+@claim("state.id-is-not-left-over", requirements="OIP-ISOLATION", role="identity_int32", fit=JSON)
 def id_is_not_left_over(target: AnyTarget, model: Model) -> None:
     """The server does not put the id of an earlier request into the answer to a request without an id."""
     target.infer(model.request(send="json", request_id="the-one-before"))
@@ -135,7 +135,7 @@ def id_is_not_left_over(target: AnyTarget, model: Model) -> None:
         raise UnmetError("no id, or an id that the server chose", 'id "the-one-before"', reply)
 
 
-@claim("state.like-requests-have-answers-of-their-own", answers="OIP-ISOLATION")
+@claim("state.like-requests-have-answers-of-their-own", requirements="OIP-ISOLATION")
 @rows(
     Row("json", ("json",), role="identity_int32", fit=JSON),
     Row("binary", ("binary",), role="identity_int32", needs=BINARY, fit=ANY),
@@ -198,7 +198,7 @@ def _make_similar_inputs(model: Model, length: int, last_element: int) -> list[T
     return [model.tensor([k * 7919 % 65_521 for k in range(length - 1)] + [last_element])]
 
 
-@claim("state.answers-in-flight-are-their-own", answers="OIP-ISOLATION")
+@claim("state.answers-in-flight-are-their-own", requirements="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{role}-{form}", (form,), role=role, needs=BINARY if form == "binary" else ())
@@ -229,7 +229,7 @@ _ENCODINGS: Mapping[str, ChunkFormat | None] = {"chunks": PLAIN_CHUNKS, "segment
 
 @check(
     "state.bodies-in-turns-keep-apart",
-    answers="OIP-ISOLATION",
+    requirements="OIP-ISOLATION",
     only=Only(HTTP, "segments and chunks are pieces of a body of HTTP"),
 )
 @rows(
@@ -348,7 +348,7 @@ def _make_numbered_inputs(model: Model, number: int) -> Tensors:
     return [make_sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)]
 
 
-@claim("state.forms-in-flight-keep-apart", answers="OIP-ISOLATION", role="identity_int32")
+@claim("state.forms-in-flight-keep-apart", requirements="OIP-ISOLATION", role="identity_int32")
 @rows(
     *[
         Row(

@@ -92,7 +92,7 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
 )
 
 
-@claim("state.one-other-element-is-seen", answers="OIP-ISOLATION")
+@claim("state.one-other-element-is-seen", requirements="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{role}-{form}-{count}-{name}", (form, count, position), role=f"identity_{role}", needs=NEEDS[form])
@@ -145,7 +145,7 @@ _ALIKE: Mapping[str, tuple[str, Sequence[tuple[Sequence[object], Sequence[int]]]
 }
 
 
-@claim("state.inputs-that-look-alike-are-told-apart", answers="OIP-ISOLATION")
+@claim("state.inputs-that-look-alike-are-told-apart", requirements="OIP-ISOLATION")
 @rows(
     *[
         Row(f"{name}-{form}", (form, pair), role=role, needs=NEEDS[form])
@@ -229,7 +229,7 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
     ]
 
 
-@claim("state.other-requested-outputs-are-seen", answers="OIP-ISOLATION")
+@claim("state.other-requested-outputs-are-seen", requirements="OIP-ISOLATION")
 @rows(
     Row(
         "json-then-binary",
@@ -256,7 +256,7 @@ def other_requested_outputs_are_seen(
     _expect_requests_told_apart(target, pair(model))
 
 
-@claim("state.same-body-for-another-model-is-seen", answers="OIP-ISOLATION", role="identity_int32")
+@claim("state.same-body-for-another-model-is-seen", requirements="OIP-ISOLATION", role="identity_int32")
 @rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY), Row("raw", ("raw",), needs=RAW))
 def same_body_for_another_model_is_seen(target: AnyTarget, model: Model, form: AnyForm) -> None:
     """The server passes a body to the model in the path, even if another model received the same body before."""
@@ -342,7 +342,7 @@ def _make_option_rows() -> Iterator[Row]:
             )
 
 
-@claim("state.options-end-with-their-request", answers="OIP-ISOLATION", role="scores_two_outputs")
+@claim("state.options-end-with-their-request", requirements="OIP-ISOLATION", role="scores_two_outputs")
 @rows(*_make_option_rows())
 def options_end_with_their_request(
     target: AnyTarget,

@@ -32,7 +32,7 @@ EXPECTATION_FAILED = 417
 USUAL_VALUE, OTHER_CASE_VALUE = "100-continue", "100-Continue"
 
 
-@check("state.expect-100-continue-is-answered", answers="HTTP-EXPECT")
+@check("state.expect-100-continue-is-answered", requirements="HTTP-EXPECT")
 @rows(
     *[make_form_row(form, form, 3, USUAL_VALUE, fits=True) for form in FORMS],
     *[make_form_row(f"long-{form}", form, 1000, USUAL_VALUE) for form in FORMS],
@@ -50,7 +50,7 @@ def expect_100_continue_is_answered(target: Target, model: Model, form: AnyForm,
     return "answered"
 
 
-@check("state.go-ahead-comes-without-the-body", answers=("HTTP-GO-AHEAD", "HTTP-EXPECT"))
+@check("state.go-ahead-comes-without-the-body", requirements=("HTTP-GO-AHEAD", "HTTP-EXPECT"))
 @rows(
     *[make_form_row(form, form, 3, USUAL_VALUE, None, fits=True) for form in FORMS],
     *[make_form_row(f"{form}-in-another-case", form, 3, OTHER_CASE_VALUE, None) for form in FORMS],
@@ -107,7 +107,7 @@ def _make_slow_reader_row(form: AnyForm, role: str) -> Row:
     return Row(form, (form,), role=role, needs=NEEDS[form])
 
 
-@check("state.answer-is-whole-for-a-slow-reader", answers="HTTP-SLOW-READER")
+@check("state.answer-is-whole-for-a-slow-reader", requirements="HTTP-SLOW-READER")
 @rows(
     _make_slow_reader_row("json", "identity_bytes"),
     _make_slow_reader_row("binary", "identity_bytes"),

@@ -75,7 +75,7 @@ def to_grpc_row(row: Row) -> Row:
     """Return the row with the gRPC ids of its requirements and the gRPC names of the forms in its id."""
     name = row.id.replace("binary", "raw").replace("json", "typed")
     return replace(
-        row, id=name, answers=tuple(grpc_id for name in row.answers if (grpc_id := ledger.find_grpc_id(name)))
+        row, id=name, requirements=tuple(grpc_id for name in row.requirements if (grpc_id := ledger.find_grpc_id(name)))
     )
 
 
@@ -248,7 +248,7 @@ def list_request_requirements(inference: Inference) -> tuple[str, ...]:
 def make_sending_row(name: str, inference: Inference, judged: Sequence[str] = ()) -> Row:
     """Return a row that judges a request by the requirements `judged` and those of `list_request_requirements`."""
     requirements = tuple(dict.fromkeys((*judged, *list_request_requirements(inference))))
-    return Row(name, (inference, requirements), answers=requirements)
+    return Row(name, (inference, requirements), requirements=requirements)
 
 
 # --- elements of BYTES --------------------------------------------------------------------------------------------------

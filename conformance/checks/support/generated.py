@@ -24,7 +24,7 @@ SEVERAL_DIMENSIONS = ("rank2", "rank3", "rank4", "rank2_bytes", "batching", "wei
 
 def make_generated_rows(sending: Sending, answers: Callable[[str], tuple[str, ...]]) -> list[Row]:
     """Return a row for each role that has generated tensors; `answers` maps a role to its requirements."""
-    return [Row(role.replace("_", "-"), role=role, answers=answers(role)) for role in ROLES[sending]]
+    return [Row(role.replace("_", "-"), role=role, requirements=answers(role)) for role in ROLES[sending]]
 
 
 def expect_generated(model: Model, sending: Sending, expectation: Expectation) -> None:

@@ -112,7 +112,7 @@ class Refusal:
     def make_row(self) -> Row:
         """Return the row of a check that sends this request."""
         answers = (f"{self.requirement}-SAFE", self.requirement) if self.tensors else (self.requirement,)
-        return Row(self.fault, (self,), role=self.role, answers=answers, needs=self.needs, fit=self.fit)
+        return Row(self.fault, (self,), role=self.role, requirements=answers, needs=self.needs, fit=self.fit)
 
 
 def expect_fault_refused(target: AnyTarget, model: Model, refusal: Refusal) -> None:

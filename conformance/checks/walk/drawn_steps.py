@@ -58,7 +58,7 @@ def _make_drawn_rows() -> Sequence[Row]:
     ]
 
 
-@check("walk.drawn-exchanges-are-right", answers="OIP-ANSWER", explores=True)
+@check("walk.drawn-exchanges-are-right", requirements="OIP-ANSWER", explores=True)
 @rows(*_make_drawn_rows())
 def drawn_exchanges_are_right(target: Target, model: Model, kind: str, role: str) -> None:
     """The server answers any request of any kind correctly, after any earlier requests."""

@@ -138,9 +138,9 @@ def _list_single_value_rows(over: Transport) -> Any:
     return make_single_value_rows(over.kinds, over.judged, over.baselines, _build_single_value_steps)
 
 
-@check("walk.each-value-is-right-alone", answers="OIP-ANSWER")
+@check("walk.each-value-is-right-alone", requirements="OIP-ANSWER")
 @rows(*_list_single_value_rows(HTTP_WALK))
-@check("grpc.each-value-is-right-alone", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
+@check("grpc.each-value-is-right-alone", requirements="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*_list_single_value_rows(GRPC_WALK))
 def each_value_is_right_alone(target: Target | GrpcTarget, model: Model, kind: str, axis: str, value: str) -> str:
     """The server correctly answers a request that differs from a plain request in one property."""
@@ -158,9 +158,9 @@ def each_value_is_right_alone(target: Target | GrpcTarget, model: Model, kind: s
     return describe_walk(len(steps), walk.send_steps(salt_steps(steps, model.salt), plain=steps[1::2]))
 
 
-@check("walk.every-exchange-is-right", answers="OIP-ANSWER")
+@check("walk.every-exchange-is-right", requirements="OIP-ANSWER")
 @rows(*make_array_rows(HTTP_WALK.kinds, HTTP_WALK.judged, build_steps))
-@check("grpc.every-call-is-right", answers="GRPC-RAW-AS-TYPED", over=(GRPC,))
+@check("grpc.every-call-is-right", requirements="GRPC-RAW-AS-TYPED", over=(GRPC,))
 @rows(*make_array_rows(GRPC_WALK.kinds, GRPC_WALK.judged, build_steps))
 def every_exchange_is_right(target: Target | GrpcTarget, model: Model, kind: str, part: str) -> str:
     """The server answers requests of every kind and encoding correctly, in sequence and concurrently."""

@@ -64,4 +64,4 @@ def _divide_steps(steps: Sequence[Step], role: str) -> dict[str, tuple[Step, ...
 def list_common_fields(judged: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return the fields that all rows of a kind have in common."""
     requirement, needs = judged
-    return {"answers": (requirement,), "needs": needs}
+    return {"requirements": (requirement,), "needs": needs}
