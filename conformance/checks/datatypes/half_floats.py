@@ -6,6 +6,7 @@ Casting a 16-bit float to FP32 and back is lossless, so that reading and writing
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,29 +35,42 @@ from conformance.wire.tensor import Tensor
 def make_half_float_rows(datatype: str) -> list[Row]:
     """Return a row for each group of corner values: the bits, and whether JSON can carry their values."""
     in_json = FLOAT_CORNERS[datatype]
-    return [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
+    groups = [Row(group, (bits, group in in_json)) for group, bits in get_bit_groups(datatype).items()]
+    return [*groups, Row("every", (range(2**16), False))]  # all bit patterns, including NaN
+
+
+def _list_rows_of_casts(role: str, fp16: str, bf16: str) -> list[Row]:
+    """Return rows of both datatypes: the pattern of their role, and the requirement of each."""
+    return [
+        replace(row, id=f"{name}-{row.id}", role=role.format(name.lower()), requirements=(requirement,))
+        for name, requirement in (("FP16", fp16), ("BF16", bf16))
+        for row in make_half_float_rows(name)
+    ]
 
 
 PART_ELEMENTS = 4096
-EVERY_VALUE_ROW = Row("every", (range(2**16), False))  # all bit patterns, including NaN
 
 
-@check("datatypes.fp16-is-read", requirements="BIN-DATATYPES-I", role="cast_fp16_fp32")
-@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
-def fp16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """The server reads a binary FP16 input as IEEE 754 binary16."""
-    _expect_half_floats_read(target, model, bits, in_json)
+@check("datatypes.half-floats-are-read", requirements=("BIN-DATATYPES-I", "BIN-BF16-I"))
+@rows(*_list_rows_of_casts("cast_{}_fp32", "BIN-DATATYPES-I", "BIN-BF16-I"))
+def half_floats_are_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """The server reads a binary FP16 input as IEEE 754 binary16, and a BF16 input as the upper half of FP32."""
+    tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
+    _expect_half_float_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
 
 
-@check("datatypes.fp16-is-written", requirements="BIN-DATATYPES-O", role="cast_fp32_fp16")
-@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
-def fp16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """The server writes a binary FP16 output as IEEE 754 binary16."""
-    _expect_half_floats_written(target, model, bits, in_json)
+@check("datatypes.half-floats-are-written", requirements=("BIN-DATATYPES-O", "BIN-BF16-O"))
+@rows(*_list_rows_of_casts("cast_fp32_{}", "BIN-DATATYPES-O", "BIN-BF16-O"))
+def half_floats_are_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
+    """The server writes a binary FP16 output as IEEE 754 binary16, and a BF16 output as the upper half of FP32."""
+    halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        tensor = model.tensor(halves.astype("<f4"))
+    _expect_half_float_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
 @check("datatypes.fp16-survives", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"), role="identity_fp16")
-@rows(*make_half_float_rows("FP16"), EVERY_VALUE_ROW)
+@rows(*make_half_float_rows("FP16"))
 def fp16_survives(target: Target, model: Model, bits: Sequence[int], _: bool) -> None:
     """The server changes no bit of FP16 elements, if inputs and outputs are binary data."""
     tensors = [from_bits("INPUT", "FP16", bits)]
@@ -93,34 +107,6 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
     if not is_fp32_right(target, tensor.array):
         raise BlockedError(FP32_ALSO_WRONG, unmet)
     return False
-
-
-@check("datatypes.bf16-is-read", requirements="BIN-BF16-I", role="cast_bf16_fp32")
-@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
-def bf16_is_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """The server reads a binary BF16 input as the upper half of FP32."""
-    _expect_half_floats_read(target, model, bits, in_json)
-
-
-@check("datatypes.bf16-is-written", requirements="BIN-BF16-O", role="cast_fp32_bf16")
-@rows(*make_half_float_rows("BF16"), EVERY_VALUE_ROW)
-def bf16_is_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """The server writes a binary BF16 output as the upper half of FP32."""
-    _expect_half_floats_written(target, model, bits, in_json)
-
-
-def _expect_half_floats_read(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """Expect the correct FP32 outputs for 16-bit floats with these bits."""
-    tensor = from_bits("INPUT", model.role.inputs[0].datatype, bits)
-    _expect_half_float_cast(target, model, tensor, "read" if in_json else "both", tensor.array)
-
-
-def _expect_half_floats_written(target: Target, model: Model, bits: Sequence[int], in_json: bool) -> None:
-    """Expect the correct 16-bit floats for FP32 inputs with the same values."""
-    halves = from_bits("INPUT", model.role.outputs[0].datatype, bits).array
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        tensor = model.tensor(halves.astype("<f4"))
-    _expect_half_float_cast(target, model, tensor, "written" if in_json else "both", tensor.array)
 
 
 def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:

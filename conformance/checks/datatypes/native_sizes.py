@@ -30,10 +30,12 @@ from conformance.checks.support.deployed_models import require_json
 from conformance.checks.support.inputs import (
     LARGE_COUNT,
     Change,
+    InputsBuilder,
     make_empty_inputs,
     make_large_inputs,
     make_other_inputs,
     require_answer,
+    sample_inputs,
 )
 from conformance.expect.unmet import BlockedError, UnmetError, block_if
 from conformance.roles.corner_values import BINARY_ONLY_CORNERS, FLOAT_CORNERS, INTEGER_CORNERS, make_corner_tensor
@@ -51,77 +53,101 @@ def get_first_datatype(model: Model) -> str:
     return model.role.inputs[0].datatype
 
 
-PLAIN_ROWS = (*make_datatype_rows(PLAIN), Row("own", fit=ANY))
+def _make_corner_row(datatype: str, group: str) -> Row:
+    """Return a row with the corner values of a group, such as the limits of a datatype."""
+    return Row(
+        f"{datatype}-{group}", (lambda model: [_build_corner_tensor(model, group)],), get_identity_role(datatype)
+    )
+
+
+PLAIN_ROWS = (
+    *make_datatype_rows(PLAIN),
+    *[
+        _make_corner_row(datatype, group)
+        for datatype in PLAIN
+        for group in {**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype]
+    ],
+    Row("own", fit=ANY),
+)
 
 
 @check("datatypes.binary-inputs-are-read", requirements="BIN-DATATYPES-I")
 @rows(
     *PLAIN_ROWS,
-    Row("own-fractions", (fill_floats_with_fractions, round_floats), fit=Fit(some_input=WIDE_FLOATS)),
-    Row("own-subnormals", (fill_floats_with_subnormals, fill_floats_with_zeros), fit=Fit(some_input=WIDE_FLOATS)),
+    Row(
+        "own-fractions",
+        (lambda model: fill_floats_with_fractions(model.sample()), round_floats),
+        fit=Fit(some_input=WIDE_FLOATS),
+    ),
+    Row(
+        "own-subnormals",
+        (lambda model: fill_floats_with_subnormals(model.sample()), fill_floats_with_zeros),
+        fit=Fit(some_input=WIDE_FLOATS),
+    ),
 )
 def binary_inputs_are_read(
-    target: Target, model: Model, fill: Change | None = None, misread: Change | None = None
+    target: Target, model: Model, build: InputsBuilder = sample_inputs, misread: Change | None = None
 ) -> None:
     """The server reads each element of a binary input in the native size of its datatype."""
-    if fill is None or misread is None:
-        expect_read(target, model, model.sample(), make_other_inputs(model))
-        return
-    tensors = fill(model.sample())
-    require_answer(model, tensors)
-    expect_read(target, model, tensors, misread(tensors), datatypes=WIDE_FLOATS)
+    tensors = build(model)
+    if misread is None:
+        expect_read(target, model, tensors, make_other_inputs(model))
+    else:
+        require_answer(model, tensors)
+        expect_read(target, model, tensors, misread(tensors), datatypes=WIDE_FLOATS)
 
 
 @check("datatypes.binary-outputs-are-written", requirements="BIN-DATATYPES-O")
-@rows(*PLAIN_ROWS, Row("own-fractions", (fill_floats_with_fractions, WIDE_FLOATS), fit=Fit(outputs=WIDE_FLOATS)))
+@rows(
+    *PLAIN_ROWS,
+    Row(
+        "own-fractions",
+        (lambda model: fill_floats_with_fractions(model.sample()), WIDE_FLOATS),
+        fit=Fit(outputs=WIDE_FLOATS),
+    ),
+)
 def binary_outputs_are_written(
-    target: Target, model: Model, fill: Change = list, datatypes: Collection[str] = ANY_DATATYPE
+    target: Target, model: Model, build: InputsBuilder = sample_inputs, datatypes: Collection[str] = ANY_DATATYPE
 ) -> None:
     """The server writes each element of a binary output in the native size of its datatype."""
-    expect_written(target, model, fill(model.sample()), datatypes=datatypes)
+    expect_written(target, model, build(model), datatypes=datatypes)
 
 
-CORNER_ROWS = [
-    Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype))
-    for datatype in PLAIN
-    for group in {**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype]
-]
+def _make_large_row(datatype: str, size: str, count: int, role: str = "") -> Row:
+    """Return a row with a tensor of `count` elements."""
+    return Row(
+        f"{datatype}-{size}", (lambda model: [_build_large_tensor(model, count)],), role or get_identity_role(datatype)
+    )
 
 
-@check("datatypes.corner-values-are-read", requirements="BIN-DATATYPES-I")
-@rows(*CORNER_ROWS)
-def corner_values_are_read(target: Target, model: Model, group: str) -> None:
-    """The server reads the extreme values of each datatype from binary data."""
-    expect_read(target, model, [_build_corner_tensor(model, group)])
+def _build_large_tensor(model: Model, count: int) -> Tensor:
+    values = np.arange(count, dtype="<i8") % PERIOD * 7919
+    return model.tensor(values % (251 if get_first_datatype(model) == "UINT8" else 65_521))
 
 
-@check("datatypes.corner-values-are-written", requirements="BIN-DATATYPES-O")
-@rows(*CORNER_ROWS)
-def corner_values_are_written(target: Target, model: Model, group: str) -> None:
-    """The server writes the extreme values of each datatype to binary data."""
-    expect_written(target, model, [_build_corner_tensor(model, group)])
-
-
-@check("datatypes.values-beyond-json-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
-@rows(
-    *[
-        Row(f"{datatype}-{group}", (group,), role=get_identity_role(datatype))
-        for datatype in ("FP32", "FP64")
-        for group in BINARY_ONLY_CORNERS[datatype]
-    ]
-)
-def values_beyond_json_survive(target: Target, model: Model, group: str) -> None:
-    """The server returns signed zeros, infinities, NaN and extremes unchanged as binary data."""
-    expect_both_sides(target, model, [_build_corner_tensor(model, group)], "BIN-DATATYPES-O")
-
-
-@check("datatypes.every-16-bit-value-survives", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
-@rows(*[Row(datatype, role=get_identity_role(datatype)) for datatype in ("UINT16", "INT16")])
-def every_16_bit_value_survives(target: Target, model: Model) -> None:
-    """The server returns each of the 65,536 values of a 16-bit integer unchanged."""
+def _build_every_16_bit_value(model: Model) -> list[Tensor]:
+    """Return each of the 65,536 values of a 16-bit integer."""
     every = np.arange(2**16, dtype="<u2")
-    tensors = [model.tensor(every.view("<i2" if get_first_datatype(model) == "INT16" else "<u2"))]
-    expect_both_sides(target, model, tensors, "BIN-DATATYPES-O")
+    return [model.tensor(every.view("<i2" if get_first_datatype(model) == "INT16" else "<u2"))]
+
+
+@check("datatypes.tensors-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
+@rows(
+    *[_make_corner_row(datatype, group) for datatype in ("FP32", "FP64") for group in BINARY_ONLY_CORNERS[datatype]],
+    *[Row(datatype, (_build_every_16_bit_value,), get_identity_role(datatype)) for datatype in ("UINT16", "INT16")],
+    *[
+        _make_large_row("UINT8", str(size), size)
+        for size in (255, 256, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, KIB * KIB, KIB * KIB + 1)
+    ],
+    *[
+        _make_large_row(datatype, size, count // width, role)
+        for datatype, width, role in (("FP64", 8, ""), ("INT32-to-FP32", 4, "cast_int32_fp32"))
+        for size, count in (("64KiB", 64 * KIB), ("1MiB", KIB * KIB))
+    ],
+)
+def tensors_survive(target: Target, model: Model, build: InputsBuilder) -> None:
+    """The server changes no bit of special values, 16-bit integers and tensors of up to 1 MiB, in both directions."""
+    expect_both_sides(target, model, build(model), "BIN-DATATYPES-O")
 
 
 def _build_corner_tensor(model: Model, group: str) -> Tensor:
@@ -226,20 +252,3 @@ def large_outputs_are_written(
     """The server writes a large binary output completely, with every element at its index."""
     tensors = make_large_inputs(model) if counts is None else [model.tensor(counts)]
     expect_written(target, model, tensors, datatypes=datatypes)
-
-
-@check("datatypes.large-tensors-survive", requirements=("BIN-DATATYPES-I", "BIN-DATATYPES-O"))
-@rows(
-    *[
-        Row(f"UINT8-{size}", (size,), role="identity_uint8")
-        for size in (255, 256, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, KIB * KIB, KIB * KIB + 1)
-    ],
-    Row("FP64-64KiB", (64 * KIB // 8,), role="identity_fp64"),
-    Row("FP64-1MiB", (KIB * KIB // 8,), role="identity_fp64"),
-    Row("INT32-to-FP32-64KiB", (64 * KIB // 4,), role="cast_int32_fp32"),
-    Row("INT32-to-FP32-1MiB", (KIB * KIB // 4,), role="cast_int32_fp32"),
-)
-def large_tensors_survive(target: Target, model: Model, count: int) -> None:
-    """The server returns tensors around 64 KiB and 1 MiB unchanged."""
-    values = np.arange(count, dtype="<i8") % PERIOD * 7919 % (251 if get_first_datatype(model) == "UINT8" else 65_521)
-    expect_both_sides(target, model, [model.tensor(values)], "BIN-DATATYPES-O")

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, ONE_INPUT, REFUSALS, SPECIAL_CHARACTERS
-from conformance.checks.support.inputs import find_distinct_model
+from conformance.checks.support.inputs import find_distinct_model, sample_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
     make_call_refusals,
-    sample_inputs,
     send_typed_contents,
 )
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right

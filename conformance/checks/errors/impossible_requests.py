@@ -13,12 +13,11 @@ from struct import pack
 from typing import Any
 from urllib.parse import quote
 
+from conformance.checks.support.inputs import InputsBuilder, sample_inputs
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import (
     Fault,
-    InputsBuilder,
     make_refusals,
-    sample_inputs,
     send_binary,
     send_json,
 )

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.checks.support.deployed_models import require_json, require_no_lookup_table
+from conformance.checks.support.inputs import sample_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
     WrongRequest,
     make_refusals,
-    sample_inputs,
     send_json,
     send_raw,
 )

@@ -30,6 +30,7 @@ from conformance.checks.support.controls import (
     mark_not_applicable_if,
 )
 from conformance.checks.support.inputs import (
+    InputsBuilder,
     choose_revealing_inputs,
     make_empty_inputs,
     reassign_by_position,
@@ -46,48 +47,38 @@ from conformance.wire.tensor import Tensor
 # --- requests ----------------------------------------------------------------------------------------------------------
 
 
+def _make_two_elements(model: Model) -> list[Tensor]:
+    """Return inputs of two elements each."""
+    return [keep_two_elements(tensor) for tensor in model.sample()]
+
+
 @check("ordering.request-follows-its-json", requirements="BIN-ORDER-I")
 @rows(
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(INPUTS)],
-    Row("as-declared", (lambda names: names,), fit=SEVERAL_INPUTS),
-    *[Row(name, (order,), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
+    *[
+        Row(f"{label_order(order)}-of-equal-sizes", (make_constant_order((*order, "IN_BYTES")), make_tensors), "multi")
+        for order in permutations(INPUTS[:3])
+    ],
+    *[
+        Row(f"{label}-of-one-datatype", (make_constant_order(order), _make_two_elements), "add_sub")
+        for label, order in (("B-A", ("B", "A")), ("A-B", ("A", "B")))
+    ],
+    Row("as-declared", (lambda names: names, None), fit=SEVERAL_INPUTS),
+    *[Row(name, (order, None), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
-def request_follows_its_json(target: Target, model: Model, order: Order) -> None:
+def request_follows_its_json(
+    target: Target, model: Model, order: Order, build: InputsBuilder | None = make_sample
+) -> None:
     """The server reads binary inputs in the order in which the request's JSON lists them."""
-    tensors = (
-        _find_order_revealing_inputs(model, order)
-        if model.is_own_oracle
-        else sort_tensors(make_sample(model), order(INPUTS))
-    )
+    tensors = sort_tensors(build(model), order(())) if build else _find_order_revealing_inputs(model, order)
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
         block_if(
             lambda: _is_every_order_misread(target, model), "the answer to the inputs in declared order is also wrong"
         ),
+        block_if(lambda: not are_equal_inputs_right(target), "the answer to two equal inputs is also wrong"),
     ):
-        _expect_inputs_not_confused(target, model, tensors)
-
-
-@check("ordering.request-of-equal-sizes-follows-its-json", requirements="BIN-ORDER-I", role="multi")
-@rows(*[Row(label_order(order), (order,)) for order in permutations(INPUTS[:3])])
-def request_of_equal_sizes_follows_its_json(target: Target, multi: Model, order: Names) -> None:
-    """The server identifies binary inputs of equal size by their position."""
-    tensors = sort_tensors(make_tensors(multi), (*order, "IN_BYTES"))
-    _expect_inputs_not_confused(target, multi, tensors)
-
-
-@check("ordering.inputs-of-one-datatype-keep-apart", requirements="BIN-ORDER-I", role="add_sub")
-@rows(("B-A", ("B", "A")), ("A-B", ("A", "B")))
-def inputs_of_one_datatype_keep_apart(target: Target, model: Model, order: Names) -> None:
-    """The server does not swap two binary inputs of one datatype and shape."""
-    tensors = sort_tensors([keep_two_elements(tensor) for tensor in model.sample()], order)
-    _expect_inputs_not_confused(target, model, tensors)
-
-
-def _expect_inputs_not_confused(target: Target, model: Model, tensors: Sequence[Tensor]) -> None:
-    """Expect a correct answer to several binary inputs; block if two equal inputs get a wrong answer as well."""
-    reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
-    with block_if(lambda: not are_equal_inputs_right(target), "the answer to two equal inputs is also wrong"):
+        reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
         expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "read")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from conformance.checks.support.controls import (
     are_equal_inputs_right,
@@ -124,12 +125,22 @@ SIZED_ROLES = (
 )
 
 
+# How a request asks for binary outputs: of each listed output, or of all.
+_LISTED: Mapping[str, Any] = {"want": "binary"}
+_BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
+
+
 @check("sizes.binary-output-states-its-size", requirements="BIN-SIZE-O")
-@rows(*[Row(role, role=role) for role in SIZED_ROLES], Row("every-output", fit=ANY))
-def binary_output_states_its_size(target: Target, model: Model) -> None:
+@rows(
+    *[Row(role, role=role) for role in SIZED_ROLES],
+    Row("every-output", fit=ANY),
+    *[Row(f"{role}-by-default", (_BY_DEFAULT,), role) for role in ("multi", "raw_two_outputs")],
+    Row("every-output-by-default", (_BY_DEFAULT,), fit=SEVERAL_OUTPUTS),
+)
+def binary_output_states_its_size(target: Target, model: Model, asked: Mapping[str, Any] = _LISTED) -> None:
     """The server states the size of a binary output as an integer equal to its number of bytes."""
     sends = model.binary_inputs if model.is_own_oracle or model.role.is_json_capable else "binary"
-    _expect_sizes(target.infer(model.request(send=sends, want="binary")), model)
+    _expect_sizes(target.infer(model.request(send=sends, **asked)), model)
 
 
 @check("sizes.output-without-elements-states-its-size", requirements="BIN-SIZE-O")
@@ -152,17 +163,6 @@ def output_without_elements_states_its_size(
         if 0 in (output.shape or ()) and output.binary and output.declared_size != 0:
             field = f"outputs[{output.index}].parameters.binary_data_size"
             raise expect(reply).unmet(f"{field}: 0", str(output.declared_size))
-
-
-@check("sizes.all-binary-outputs-state-their-sizes", requirements="BIN-SIZE-O")
-@rows(
-    Row("four-outputs", role="multi"),
-    Row("two-outputs", role="raw_two_outputs"),
-    Row("every-output", fit=SEVERAL_OUTPUTS),
-)
-def all_binary_outputs_state_their_sizes(target: Target, model: Model) -> None:
-    """The server states the size of every output if binary_data_output requests all outputs as binary data."""
-    _expect_sizes(target.infer(model.request(send=model.binary_inputs, binary_data_output=True)), model)
 
 
 def _expect_sizes(reply: Reply, model: Model) -> None:

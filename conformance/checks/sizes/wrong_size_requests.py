@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from conformance.checks.support.deployed_models import to_json
-from conformance.checks.support.inputs import require_several_inputs
+from conformance.checks.support.inputs import require_several_inputs, sample_inputs
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.wrong_requests import Fault, Start, make_refusals, sample_inputs, send_binary
+from conformance.checks.support.wrong_requests import Fault, Start, make_refusals, send_binary
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.fit import ANY, SEVERAL_INPUTS, Fit

@@ -22,11 +22,18 @@ from conformance.wire.datatypes import DATATYPES, INTEGERS
 from conformance.wire.tensor import Tensor
 
 Change = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+InputsBuilder = Callable[[Model], Sequence[Tensor]]
 # Returns the inputs as a faulty server reads them; None if no server can read them so.
 MisreadInputs = Callable[[Sequence[Tensor]], Sequence[Tensor] | None]
 
 LARGE_COUNT = 16_385  # elements of four bytes or more: above 64 KiB
 MAX_DRAWS = 8  # sets of inputs that are tried until one shows what a row is about
+
+
+def sample_inputs(model: Model) -> Sequence[Tensor]:
+    """Return the sample inputs of a model."""
+    return model.sample()
+
 
 # --- tensors of a role ------------------------------------------------------------------------------------------------
 

@@ -9,10 +9,11 @@ Edits from `wire.message_edits` change the encoded request. A table of gRPC call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from conformance.checks.support.inputs import InputsBuilder
 from conformance.checks.support.refusals import Refusal
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -21,12 +22,10 @@ from conformance.wire.edits import NO_EDIT, DocumentEdit
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.message_edits import Edit, encode_edited
 from conformance.wire.request import InferRequest, Message
-from conformance.wire.tensor import Tensor
 
 # --- valid requests to start from -------------------------------------------------------------------------------------
 
 Start = Callable[[Model], InferRequest | Message]
-InputsBuilder = Callable[[Model], Sequence[Tensor]]
 
 
 def send_json(model: Model) -> InferRequest:
@@ -52,11 +51,6 @@ def send_typed_contents(model: Model) -> InferRequest:
 def send_raw_contents(model: Model) -> InferRequest:
     """Return a request with the sample inputs in raw contents, for a gRPC call."""
     return model.request()
-
-
-def sample_inputs(model: Model) -> Sequence[Tensor]:
-    """Return the inputs of these requests."""
-    return model.sample()
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
