@@ -7,7 +7,7 @@ checks, or `coverage.toml`, gives the reason of each; its header comment explain
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -36,7 +36,8 @@ Written by `python -m tests.support.pages` from the checks and `conformance/page
 A claim is one sentence about a server, with one body. The table counts the rows of each claim over HTTP and over gRPC,
 and, of all of them, the rows on models of roles and on [deployed models](options.md). A number in brackets is that of
 rows that the other transport cannot have. The last column names what clients are asked by the same sentences: the
-requirement that has most of them in common with the claim, and the number of the others. An empty column has a reason.
+requirement that has most of them in common with the claim, and the number of the others. An empty column has a reason,
+whose number leads to the list under the table.
 """
 
 
@@ -118,11 +119,13 @@ class Holes:
     """The holes of all claims.
 
     Attributes:
-        reasons: the reasons in order of their first hole.
+        area: the area whose claims are being shown.
+        reasons: the reasons in this area, in order of their first hole.
         unexplained: the holes without a reason: the claim's id and the column.
         used: the patterns that gave a reason, with their column.
     """
 
+    area: str = ""
     reasons: list[str] = field(default_factory=list)
     unexplained: list[tuple[str, str]] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)
@@ -159,25 +162,25 @@ class Holes:
         if why not in self.reasons:
             self.reasons.append(why)
         number = self.reasons.index(why) + 1
-        return f"[{number}](#reason-{number})"
+        return f"[{number}](#{self.area}-{number})"
 
 
 def render() -> tuple[str, Holes]:
     """Return the page, and the holes that it shows."""
     holes = Holes()
-    lines = [INTRODUCTION, *_render_tables(holes), "## Reasons\n"]
-    lines += [f'{n}. <a id="reason-{n}"></a>{why}' for n, why in enumerate(holes.reasons, 1)]
-    return "\n".join(lines) + "\n", holes
-
-
-def _render_tables(holes: Holes) -> Iterator[str]:
-    area = ""
+    areas: dict[str, list[Claim]] = {}
     for claim in list_claims():
-        if claim.checks[0].area != area:
-            area = claim.checks[0].area
-            yield f"\n## {area}\n" if area != list_claims()[0].checks[0].area else f"## {area}\n"
-            yield f"| Claim | {' | '.join(COLUMNS.values())} |"
-            yield f"|---|{'---|' * len(COLUMNS)}"
+        areas.setdefault(claim.checks[0].area, []).append(claim)
+    sections = [_render_area(holes, area, areas[area]) for area in checks.PACKAGES if area in areas]
+    return "\n".join([INTRODUCTION, *sections]), holes
+
+
+def _render_area(holes: Holes, area: str, claims: Sequence[Claim]) -> str:
+    """Return the table of an area, with the reasons of its holes."""
+    holes.area, holes.reasons = area, []
+    lines = [f"## {area}\n", f"| Claim | {' | '.join(COLUMNS.values())} |", f"|---|{'---|' * len(COLUMNS)}"]
+    for claim in claims:
         names = ", ".join(f"`{check.id}`" for check in claim.checks)
-        yield f"| {names} | {' | '.join(holes.format_cell(claim, column) for column in COLUMNS)} |"
-    yield ""
+        lines.append(f"| {names} | {' | '.join(holes.format_cell(claim, column) for column in COLUMNS)} |")
+    reasons = [f'{number}. <a id="{area}-{number}"></a>{why}' for number, why in enumerate(holes.reasons, 1)]
+    return "\n".join([*lines, "", *reasons, ""])

@@ -32,7 +32,6 @@ AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
 _GRPC_SUBSTITUTES: Mapping[str, str] = {
     "OIP-SHAPE": "GRPC-TYPED",
     "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc",
-    "OIP-VERSION-UNKNOWN": "GRPC-VERSION-UNKNOWN",
 }
 FOLDER = "spec/requirements"
 # Area -> what its requirements are about, in the order of reports and pages. Each area has a file in `FOLDER`.
