@@ -45,12 +45,10 @@ class BusyRetries:
 
     Args:
         target: the server.
-        is_ahead: see `Judge`. Rows that run ahead are not repeated: a server that refuses them may be busy with others.
     """
 
-    def __init__(self, target: Target, *, is_ahead: bool = False) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self._is_ahead = is_ahead
         self._name = ""
         self._attempt = 0
         self._pause_s = 0.0
@@ -96,7 +94,7 @@ class BusyRetries:
 
     def _may_repeat(self) -> bool:
         is_left = self._attempt < len(BUSY_PAUSES_S) and self._busy_rows < MAX_BUSY_ROWS
-        return is_left and not self._is_ahead and self._target.may_repeat(self._name_scope(self._attempt + 1))
+        return is_left and self._target.may_repeat(self._name_scope(self._attempt + 1))
 
     def _name_scope(self, attempt: int) -> str:
         return f"{self._name}, busy {attempt}" if attempt else self._name

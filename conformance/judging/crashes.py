@@ -125,7 +125,11 @@ class CrashTracker:
         elif self.target.exchanges:
             is_open = has_failed and self.target.exchanges[-1].status is None
             self.suspected = case if is_open else None
-            self._was_legal_before = sends_legal_requests(case)
+            self.begin_row(case)
+
+    def begin_row(self, case: Case) -> None:
+        """Note that the last request before a crash is one of this row."""
+        self._was_legal_before = sends_legal_requests(case)
 
 
 def sends_legal_requests(case: Case) -> bool:

@@ -85,7 +85,6 @@ class Judge(RowJudge):
         is_one_of_several: bool = False,
         bodies: SavedBodies | None = None,
         seed: int | None = None,
-        is_ahead: bool = False,
     ) -> None:
         """Create a judge.
 
@@ -97,8 +96,6 @@ class Judge(RowJudge):
             is_one_of_several: see `CrashTracker.is_one_of_several`.
             bodies: saves request bodies that are too long for a repeat command, if no evidence is written; or None.
             seed: decides which client name (User-Agent) each row sends; None sends the suite's own name in all rows.
-            is_ahead: whether this judge runs rows ahead of their turn; the judge of the main session then runs the rows
-                again that do not pass (see `ConcurrentScheduler`).
         """
         self.target = target
         self.crashes = CrashTracker(target, is_one_of_several)
@@ -106,8 +103,8 @@ class Judge(RowJudge):
         self.seed = seed
         self._strict = strict
         self._evidence = evidence
-        self._busy = BusyRetries(target, is_ahead=is_ahead)
-        self._short_waits = ShortWaits(target, is_ahead=is_ahead)
+        self._busy = BusyRetries(target)
+        self._short_waits = ShortWaits(target)
         self._raw_interpretation = RawInterpretation(target)
         self._exemptions: tuple[_Exemption, ...] = (
             self._raw_interpretation.find_exemption,
@@ -153,10 +150,12 @@ class Judge(RowJudge):
                 raise
             found = self._fail_for_auxiliary_request(case, found)
             self.crashes.record_row(case, has_failed=self._has_failed(found))
-            sent = found.sent or collect_answered_features(
-                self.target.exchanges if found.outcome is Outcome.PASS else ()
-            )
-            return replace(found.hide_secrets(self.target.settings.secrets), sent=sent), len(self.target.exchanges)
+            return self._finish(found), len(self.target.exchanges)
+
+    def _finish(self, found: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row with the features of its requests, and without secrets."""
+        sent = found.sent or collect_answered_features(self.target.exchanges if found.outcome is Outcome.PASS else ())
+        return replace(found.hide_secrets(self.target.settings.secrets), sent=sent)
 
     def _has_failed(self, found: RowOutcome) -> bool:
         is_open = found.reason is not None and found.reason.kind in (ReasonKind.SHORT_WAIT, ReasonKind.SLOW)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from conformance.discovery import deployed_model, limit_checks, model_discovery, role_discovery
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
+from conformance.judging.concurrent_judge import ConcurrentJudge
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.judge import Judge, RobustnessJudge
 from conformance.judging.selection import ROLES, Subjects
@@ -27,7 +28,7 @@ from conformance.spec.result import CheckResult
 from conformance.transport import broken_request, client_names
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.broken_request import BrokenRequest
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
@@ -55,7 +56,6 @@ class Session:
         is_one_of_several: bool = False,
         bodies: SavedBodies | None = None,
         seed: int | None = None,
-        is_ahead: bool = False,
     ) -> None:
         """Create a session.
 
@@ -69,7 +69,6 @@ class Session:
             is_one_of_several: see `Judge`.
             bodies: see `Judge`.
             seed: see `Judge`.
-            is_ahead: see `Judge`.
         """
         self.target = target
         self.target.limits = limits
@@ -84,7 +83,6 @@ class Session:
             is_one_of_several=is_one_of_several,
             bodies=bodies,
             seed=seed,
-            is_ahead=is_ahead,
         )
         self._robustness_judge = RobustnessJudge(self._judge)
         if survey is not None:
@@ -159,6 +157,21 @@ class Session:
         """Return the result of a row."""
         is_of_robustness = case.requirement.is_of_robustness
         return (self._robustness_judge if is_of_robustness else self._judge)(case)
+
+    def create_concurrent_judge(self) -> ConcurrentJudge:
+        """Return a judge for a forked process, whose rows are judged while other processes judge others."""
+        return ConcurrentJudge(self._judge)
+
+    def judge_fatal_row(self, case: Case, unanswered: Exchange | None) -> CheckResult:
+        """Return the result of a row during which the server ended for good, in another process.
+
+        Args:
+            case: the row.
+            unanswered: the request of the row that got no answer; None if another row may have ended the server.
+        """
+        self.target.last = unanswered or self.target.last
+        self._judge.crashes.begin_row(case)
+        return self.judge(case)
 
     def find_fatal_row(self) -> str | None:
         """Return the row that crashed the target for good, as the setting `never` names it; None if there is none."""

@@ -70,12 +70,10 @@ class ShortWaits:
 
     Args:
         target: the server.
-        is_ahead: see `Judge`.
     """
 
-    def __init__(self, target: Target, *, is_ahead: bool = False) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self._is_ahead = is_ahead
         self._unanswered: Counter[str] = Counter()
         self._silent_controls: set[tuple[object, ...]] = set()
         self._control: tuple[object, ...] | None = None  # the control request that blocks the current row
@@ -113,7 +111,7 @@ class ShortWaits:
 
     def _must_repeat(self, found: RowOutcome) -> bool:
         reason = found.reason
-        if reason is None or reason.kind is not ReasonKind.SHORT_WAIT or self._is_ahead:
+        if reason is None or reason.kind is not ReasonKind.SHORT_WAIT:
             return False
         return self._unanswered[reason.subject] < MAX_UNANSWERED_ROWS and self._control not in self._silent_controls
 
@@ -135,7 +133,7 @@ class ShortWaits:
             named = name_requirement(case, error)
             if error.reply is None or is_wait(error.reply.exchange):
                 self._raise_if_slow(named)
-            if self._is_ahead or self._unanswered[named] < MAX_UNANSWERED_ROWS:
+            if self._unanswered[named] < MAX_UNANSWERED_ROWS:
                 self._raise_if_short_wait(named)
             raise
         except (BlockedError, NotApplicableError) as error:

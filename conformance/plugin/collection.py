@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -38,6 +39,7 @@ class RunSelection:
     judge: Callable[[Case], CheckResult]
 
 
+_PHASES: Final[tuple[Literal["setup", "call", "teardown"], ...]] = ("setup", "call", "teardown")
 SELECTION_KEY: pytest.StashKey[RunSelection] = pytest.StashKey()
 
 
@@ -129,3 +131,37 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
 def _build_item_order_key(item: pytest.Item) -> tuple[bool, bool, int]:
     """Return the sort key of an item; the user's own tests run first, in their order."""
     return build_order_key(item.case) if isinstance(item, CheckItem) else (False, False, -1)
+
+
+def run_items(session: pytest.Session, has_passed: Callable[[Case], bool]) -> bool:
+    """Run items as pytest's own loop does, but without pytest's protocol for rows that have passed already.
+
+    Args:
+        session: the session, with the items in order.
+        has_passed: returns whether a row has passed in another process.
+
+    Raises:
+        pytest.Session.Failed: an option such as `-x` stops the run.
+        pytest.Session.Interrupted: a plugin stops the run.
+    """
+    for item, following in zip_longest(session.items, session.items[1:]):
+        if isinstance(item, CheckItem) and has_passed(item.case):
+            _report_row(item)
+        else:
+            # The setup of an item that pytest does not set up must not stay.
+            kept = None if isinstance(following, CheckItem) else following
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=kept)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+    return True
+
+
+def _report_row(item: CheckItem) -> None:
+    """Report a row that has passed already, in the three phases that plugins expect of a test."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for when in _PHASES:
+        call = pytest.CallInfo.from_call(item.runtest if when == "call" else lambda: None, when)
+        item.ihook.pytest_runtest_logreport(report=item.ihook.pytest_runtest_makereport(item=item, call=call))
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -158,13 +158,17 @@ class Hooks:
         return report
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Start the progress line, and tell the run which rows will be judged."""
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Start the progress line, tell the run which rows will be judged, and judge them if there are processes."""
         if isinstance(self.run, ServerRun):
             rows = [item.case for item in session.items if isinstance(item, collection.CheckItem)]
             self.run.expect_rows(rows)
             printing.print_duration(self.run, rows, self.config.pluginmanager.get_plugin("terminalreporter"))
         self.progress = ProgressLine(self.config.pluginmanager.get_plugin("terminalreporter"), session)
+        pool = self.run.pool if isinstance(self.run, ServerRun) else None
+        if pool is None or session.testsfailed or self.config.option.collectonly:
+            return None  # pytest's own loop
+        return collection.run_items(session, pool.has_passed)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:

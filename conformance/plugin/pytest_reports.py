@@ -58,6 +58,7 @@ def is_row_report(report: pytest.TestReport) -> bool:
 def attach_result(report: pytest.TestReport, result: CheckResult) -> None:
     """Attach a result to pytest's report, which transports it from a worker to the controller."""
     report.conformance = result.to_dict()  # type: ignore[attr-defined]
+    report.duration = result.duration_s  # another process may have judged the row
     is_lost = result.has_reason(ReasonKind.TARGET_LOST)  # a lost target is reported once, elsewhere
     is_beside = result.extension == ROBUSTNESS and result.outcome is Outcome.ERROR  # does not affect the exit status
     report.outcome = "skipped" if is_lost or is_beside else _PYTEST_OUTCOME.get(result.outcome, "passed")  # type: ignore[assignment]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -16,7 +16,7 @@ from conformance.judging.conclusion import Conclusion
 from conformance.judging.evidence import SavedBodies
 from conformance.judging.run_options import ServerOptions, read_server_options
 from conformance.judging.run_start import start_run
-from conformance.judging.scheduling import ConcurrentScheduler, choose_connections, estimate_seconds
+from conformance.judging.scheduling import can_fork, choose_connections, estimate_seconds
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.plugin.base_run import BaseRun, find_process_id
@@ -35,6 +35,9 @@ from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.replay import NotRecordedError, ReplayTarget
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
+
+if TYPE_CHECKING:
+    from conformance.judging.process_pool import ProcessPool
 
 
 class ServerRun(BaseRun):
@@ -73,7 +76,7 @@ class ServerRun(BaseRun):
         self.connections = 1
         self.waited_by_workers_s = 0.0
         self._server: ReferenceServer | None = None
-        self._scheduler: ConcurrentScheduler | None = None
+        self.pool: ProcessPool | None = None
 
     @property
     def has_started(self) -> bool:
@@ -166,10 +169,10 @@ class ServerRun(BaseRun):
             self.options = replace(options, subjects=subjects)
         self.connections = self._choose_connections(target)
         if self.connections > 1 and self.conclusion is None:
-            self._scheduler = ConcurrentScheduler(
-                self.session, [self._create_other_session() for _ in range(self.connections)]
-            )
-        self._store_selection(self.session.judge if self._scheduler is None else self._scheduler.judge)
+            from conformance.judging.process_pool import ProcessPool  # lazy: keeps the start of other runs fast
+
+            self.pool = ProcessPool(self.session, self.connections)
+        self._store_selection(self.session.judge if self.pool is None else self.pool.judge)
 
     def list_request_options(self) -> Sequence[str]:
         """Return the command-line options that determine which requests are sent, with file names without folders."""
@@ -202,36 +205,22 @@ class ServerRun(BaseRun):
     def _choose_connections(self, target: Target) -> int:
         """Return the number of connections: the user's choice, or as many as suit the latency and the target.
 
-        Each pytest-xdist process uses one connection by default. A recording, which has no latency, and Hypothesis,
-        which runs in one thread, always use one.
+        One where this process may not fork: in a pytest-xdist worker, for example. A recording, which has no latency,
+        and Hypothesis, which keeps examples in one process, always use one.
         """
-        if self.options.recording is not None or self.explores:
+        has_workers = bool(self._from_controller) or self._config.getoption("numprocesses", None)
+        if self.options.recording is not None or self.explores or has_workers or not can_fork():
             return 1
-        is_one_of_several = bool(self._from_controller) or self._config.getoption("numprocesses", None)
-        if self.options.connections or is_one_of_several:
-            return self.options.connections or 1
+        if self.options.connections:
+            return self.options.connections
         target.measure_latency()
         wanted = choose_connections(target.latency)
         return target.count_overlapping(wanted) if wanted > 1 else 1
 
-    def _create_other_session(self) -> Session:
-        """Create a further session with the same target; the session judges rows before their turn."""
-        target = Target(self._settings)
-        target.has_answered, target.shared_results = True, self._started_session.target.shared_results
-        return Session(
-            target,
-            self.survey,
-            placements=self.target.roles,
-            strict=self.options.strict,
-            is_one_of_several=True,
-            seed=self._client_name_seed,
-            is_ahead=True,
-        )
-
     def expect_rows(self, rows: Sequence[Case]) -> None:
         """Set the rows that will be judged, in order."""
-        if self._scheduler is not None:
-            self._scheduler.expect_rows(rows)
+        if self.pool is not None:
+            self.pool.expect_rows(rows)
 
     def describe_duration(self, rows: Sequence[Case]) -> Iterator[str]:
         """Yield about how long the rows take, if that is long; nothing in a process that did not measure the target."""
@@ -246,7 +235,7 @@ class ServerRun(BaseRun):
 
         The members say whether the target never answered, which row concurrency disturbed, and how long the run waited.
         """
-        suffered = self._scheduler.disturbed_row if self._scheduler else ""
+        suffered = self.pool.disturbed_row if self.pool else ""
         return {
             **({} if self._started_session.target.has_answered else {"unreachable": True}),
             **({"suffers_from_concurrency": suffered} if suffered else {}),
@@ -255,9 +244,8 @@ class ServerRun(BaseRun):
 
     @property
     def waited_s(self) -> float:
-        """The number of seconds that all sessions of all processes waited for answers that never arrived completely."""
-        own = self._started_session.target.waited_s
-        return own + self.waited_by_workers_s + (self._scheduler.waited_s if self._scheduler else 0.0)
+        """The seconds that this process and workers waited for answers that never arrived completely."""
+        return self._started_session.target.waited_s + self.waited_by_workers_s
 
     def _find_addresses(self) -> tuple[str, str | None]:
         """Return URL and gRPC address of the target; start the bundled server if the user requests it."""
@@ -303,8 +291,8 @@ class ServerRun(BaseRun):
             yield "The restart command failed; the end of its output:"
             yield from (f"      {escape_text(line, 400)}" for line in output.splitlines())
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
-        if self._scheduler is not None and self._scheduler.disturbed_row:
-            yield from terminal.describe_changed_answer(self._scheduler.disturbed_row, self.connections)
+        if self.pool is not None and self.pool.disturbed_row:
+            yield from terminal.describe_changed_answer(self.pool.disturbed_row, self.connections)
 
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite against this target, without options that select checks."""
@@ -339,8 +327,6 @@ class ServerRun(BaseRun):
 
     def close(self) -> None:
         """Close the sessions with the target, and stop the bundled server."""
-        if self._scheduler is not None:
-            self._scheduler.close()
         if self.session is not None:
             self.session.close()
         if self._server is not None:

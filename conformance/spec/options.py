@@ -235,8 +235,8 @@ _DEFINITIONS: Final = (
     ),
     Option(
         "--conformance-concurrency",
-        "use up to N connections at once; verdicts stay the same (default: 1, or up to 16 if the target takes 10 ms or "
-        "more to answer)",
+        "judge in N processes at once; verdicts stay the same (default: what suits the cores of this machine, up to 16 "
+        "if the target takes 10 ms or more to answer, and 1 if it serves few connections)",
         "N",
         kind=int,
     ),

@@ -45,6 +45,9 @@ XZ_PRESET: Final = 1
 PIECE_CHARS: Final = 1 << 20
 
 
+_Position = tuple[int, int, int, str]
+
+
 class JournalError(OSError):
     """A call cannot be written, or a file of a journal is incomplete."""
 
@@ -65,7 +68,12 @@ class Journal:
         self._bodies = _StoredBodies(folder / f"{BODIES_NAME}{process}", requests)
         for path in (self._path, self._bodies.path):
             path.unlink(missing_ok=True)
-        self._settings = settings
+        self._settings, self._requests = settings, requests
+
+    def open_for(self, process: str) -> Journal:
+        """Return a journal in the same folder for another process, whose name is added to that of this process."""
+        name = self._path.name.removeprefix(PART_NAME) + process
+        return Journal(self._path.parent, name, self._settings, self._requests)
 
     def __call__(self, call: Call, more_members: Iterable[Mapping[str, Any]] = ()) -> None:
         """Write a call, in ASCII, because answers may contain Unicode line separators or lone surrogates.
@@ -200,10 +208,18 @@ def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def _merge_entries(parts: list[_ProcessFiles], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of all processes in the order of the run."""
-    positions = sorted(
-        (position, number, start) for number, part in enumerate(parts) for position, start in part.list_positions(order)
-    )
+    """Yield the entries of all processes in the order of the run.
+
+    Several processes may send the same requests of a scope, such as those that find out whether a model answers. The
+    recording has those of one process, as in a run of one process.
+    """
+    positions: list[tuple[_Position, int, int]] = []
+    owners: dict[str, int] = {}
+    for number, part in enumerate(parts):
+        for scope, position, start in part.list_positions(order):
+            if owners.setdefault(scope, number) == number:
+                positions.append((position, number, start))
+    positions.sort()
     bodies = BodyWriter()
     files = [(part.path.open("rb"), part.bodies.open("rb")) for part in parts]
     try:
@@ -227,13 +243,13 @@ class _ProcessFiles:
     def bodies(self) -> Path:
         return self.path.with_name(BODIES_NAME + self.path.name.removeprefix(PART_NAME))
 
-    def list_positions(self, order: Mapping[str, int]) -> Iterator[tuple[tuple[int, int, int], int]]:
-        """Yield the position of each entry in the run, with the offset of its line in the file."""
+    def list_positions(self, order: Mapping[str, int]) -> Iterator[tuple[str, _Position, int]]:
+        """Yield the scope of each entry, its position in the run, and the offset of its line in the file."""
         start = 0
         with self.path.open("rb") as file:
             for line in file:
                 scope, call, place = json.loads(line.partition(b"\t")[0])
-                yield (order.get(scope, -1), call, place), start
+                yield scope, (order.get(scope, -1), call, place, scope), start
                 start += len(line)
 
     def remove(self) -> None:

@@ -10,6 +10,8 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from conformance.spec.extensions import GRPC, HTTP
@@ -19,6 +21,9 @@ from conformance.transport.answer_wait import AnswerWait
 from conformance.transport.restart import Restart
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
 
 @dataclass(slots=True)
@@ -34,8 +39,13 @@ class RateLimit:
     rate: float | None = None
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    _next: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _next: Any = field(default_factory=lambda: SimpleNamespace(value=0.0))
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def share(self, context: BaseContext) -> None:
+        """Let the processes that are forked from now on share the limit with this process."""
+        if self.rate is not None:
+            self._next, self._lock = context.RawValue("d", self._next.value), context.Lock()
 
     def wait(self, requests: int = 1) -> None:
         """Wait until the rate allows `requests` requests at once, after the requests of earlier callers."""
@@ -43,8 +53,8 @@ class RateLimit:
             return
         with self._lock:
             now = self.now()
-            turn = max(now, self._next)
-            self._next = turn + requests / self.rate
+            turn = max(now, self._next.value)
+            self._next.value = turn + requests / self.rate
         if turn > now:
             self.sleep(turn - now)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from conformance.roles.declared_limits import Limits
 from conformance.roles.model import Model
@@ -17,14 +17,15 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
-from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
+from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.hostile_sending import Octets
-from conformance.transport.http_client import exchange_after_idling, send_alone
+from conformance.transport.http_client import HttpClient, exchange_after_idling, send_alone
 from conformance.transport.http_request import render_request
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
 from conformance.transport.target_client import TargetClient, make_simple_request
-from conformance.transport.unreachable import UnreachableError, has_cause
+from conformance.transport.unreachable import TargetLostError, UnreachableError, has_cause
 from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
@@ -43,6 +44,8 @@ SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
 # A target that answers faster is not measured for how many inferences it computes at once. All overlap if together they
 # take at most so many times the latency: the requests do not arrive at the same moment, and the machine may be busy.
 MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.5
+# Inferences that a fast target is sent at once, for each process: a row has so many in flight.
+BURST_EACH = 8
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -56,8 +59,6 @@ class Target(TargetClient):
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
         limits: the limits that the target file declares.
         live_transports: the judged transports, without HTTP while discovery knows that nothing is answered over HTTP.
-        shared_results: results that the sessions of a run share, by name, with the calls that led to them; None if
-            each session needs its own.
     """
 
     outlives_errors = False
@@ -70,7 +71,6 @@ class Target(TargetClient):
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self.limits: Limits = {}
         self.live_transports = settings.transports
-        self.shared_results: dict[str, Future[tuple[Any, list[Call]] | None]] = {}
         self._probe_results: dict[str, bool] = {}
         self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
 
@@ -113,10 +113,7 @@ class Target(TargetClient):
         if key not in self._plain_refusals:
             name = model.label + (" over gRPC" if transport == GRPC else "")
             with self.scope(name, outside_rows=True):
-                # A refusal is not shared: each session needs the broken requests that belong to it.
-                self._plain_refusals[key] = self._evaluate_once(
-                    name, lambda: self._find_refusal(replace(model, salt=0), transport), lambda refusal: refusal is None
-                )
+                self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
         return self._plain_refusals[key]
 
     def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
@@ -127,30 +124,8 @@ class Target(TargetClient):
         """
         if name not in self._probe_results:
             with self.scope(name, shortens_waits=True):
-                self._probe_results[name] = self._evaluate_once(name, probe, lambda _: True)
+                self._probe_results[name] = probe()
         return self._probe_results[name]
-
-    def _evaluate_once(self, name: str, evaluate: Callable[[], T], is_shared: Callable[[T], bool]) -> T:
-        """Return the result of `evaluate`, or the result that another session shares; record its calls as well."""
-        own: Future[tuple[Any, list[Call]] | None] = Future()
-        shared = self.shared_results.setdefault(name, own)
-        if shared is not own and (found := shared.result()) is not None:
-            for call in found[1]:
-                self.record(call)
-            result: T = found[0]
-            return result
-        calls: list[Call] = []
-        before, self.journal = self.journal, calls.append
-        found = None
-        try:
-            result = evaluate()
-            found = (result, calls) if is_shared(result) else None
-        finally:
-            own.set_result(found)  # whatever happens: others wait for it
-            self.journal = before
-            for call in calls:
-                self.record(call)
-        return result
 
     def _find_refusal(self, model: Model, transport: str) -> Reply | None:
         reply: Reply | None = None
@@ -176,16 +151,43 @@ class Target(TargetClient):
         """Return how many of `count` inferences the target computes at once; nothing of this is recorded.
 
         A target that computes one after the other would only keep concurrent rows waiting. Measures `latency` again.
+        A fast target is only asked whether it serves so many at all: one that limits connections or the rate of
+        requests is spared.
         """
         known = self._wait_budget.answered
-        if known is None or not self.latency or self.latency < MIN_MEASURED_S:
+        if known is None or not self.latency or self.settings.rate_limit.rate is not None:
             return count
+        if self.latency < MIN_MEASURED_S:
+            return count if self._serves(known, count) else 1
         try:
             self.latency = self._measure([known])
             together_s = self._measure([known] * count)
         except UnreachableError:
             return 1
         return max(1, min(count, int(OVERLAP_MARGIN * count * self.latency / together_s)))
+
+    def _serves(self, known: Message, count: int) -> bool:
+        """Return whether the target answers an inference on each of `count` kept connections, then many at once."""
+        is_call = known.method == GRPC_METHOD
+        kept = [(GrpcClient if is_call else HttpClient)(self.settings) for _ in range(count)]
+        short_s = self.settings.wait.compute_short_wait(self.settings.timeout)
+        try:
+            with self._wait_for_answers(short_s):
+                beside = all(Reply(one.send(known)).succeeded for one in kept)
+                found = self._send_burst([known] * count * BURST_EACH) if beside else []
+                return beside and all(Reply(one).succeeded for one in found)
+        except UnreachableError:
+            return False
+        finally:
+            for one in kept:
+                one.close()
+
+    def is_back(self) -> bool:
+        """Return whether the target accepts connections; wait a few seconds, or start it again, if it does not."""
+        simple = make_simple_request(is_call=HTTP not in self.settings.transports)
+        with suppress(TargetLostError):
+            self._retry_until_back(lambda: self._send(simple, fresh=True))
+        return not self.is_lost
 
     def _measure(self, messages: Sequence[Message]) -> float:
         """Return how many seconds the answers to messages take that are sent at the same time.
@@ -196,11 +198,13 @@ class Target(TargetClient):
         self.settings.rate_limit.wait(len(messages))
         started = time.monotonic()
         with self.settings.wait.times.count_in_flight(len(messages)):
-            if messages[0].method == GRPC_METHOD:
-                self._grpc.send_together(messages, fresh=True)
-            else:
-                self._send_concurrently(lambda one: self._http.send(one, fresh=True, share=len(messages)), messages)
+            self._send_burst(messages)
         return time.monotonic() - started
+
+    def _send_burst(self, messages: Sequence[Message]) -> list[Exchange]:
+        if messages[0].method == GRPC_METHOD:
+            return self._grpc.send_together(messages, fresh=True)
+        return self._send_concurrently(lambda one: self._http.send(one, fresh=True, share=len(messages)), messages)
 
     # --- ways of sending ---
 

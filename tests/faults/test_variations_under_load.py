@@ -11,7 +11,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from conformance.judging.scheduling import ConcurrentScheduler, estimate_inferences
+from conformance.judging import process_pool
+from conformance.judging.process_pool import ProcessPool
+from conformance.judging.scheduling import estimate_inferences
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.spec.extensions import TRANSPORTS
@@ -59,22 +61,21 @@ def run_variation(name: str, workers: str, seconds: float, *, is_busy: bool) -> 
     ("name", "workers", "seconds", "connections", "is_busy"), SAMPLE, ids=[one[0] for one in SAMPLE]
 )
 def test_a_slow_honest_server_fails_nothing(
-    name: str, workers: str, seconds: float, connections: int, *, is_busy: bool
+    name: str, workers: str, seconds: float, connections: int, *, is_busy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(process_pool, "can_fork", lambda: True)  # also in a worker of pytest-xdist
     subjects = Subjects(MODELS, with_roles=False)
     with run_variation(name, workers, seconds, is_busy=is_busy) as settings, Session(Target(settings)) as session:
-        survey = session.discover((), subjects)
+        session.discover((), subjects)
         listed = list_profile_rows("certify", subjects=subjects, transports=TRANSPORTS)
         every = [case for case in listed if estimate_inferences([case]) < MAX_INFERENCES]
         areas = dict.fromkeys(check.area for check, _ in every)
         by_area = {area: [case for case in every if case[0].area == area] for area in areas}
         few = [case for found in by_area.values() for case in found[:: max(1, len(found) // ROWS_OF_AREA)]]
         rows = [*few, *(case for case in every if case.key.startswith(IN_FLIGHT))]
-        others = [Session(Target(settings), survey, is_one_of_several=True, is_ahead=True) for _ in range(connections)]
-        scheduler = ConcurrentScheduler(session, others if connections > 1 else [])
-        scheduler.expect_rows(rows)
-        results = [scheduler.judge(case) for case in rows]
-        scheduler.close()
+        pool = ProcessPool(session, connections)
+        pool.expect_rows(rows if connections > 1 else [])
+        results = [pool.judge(case) for case in rows]
     bad = [(one.outcome, one.label, one.message) for one in results if one.outcome not in {*GOOD, Outcome.ADVISORY}]
     assert bad == []
     assert sum(one.outcome is Outcome.PASS for one in results) > len(results) // 3

@@ -67,6 +67,25 @@ def test_a_run_that_stops_at_a_failure_has_found_one(tmp_path: Path, faulty: str
     assert not_run.endswith("not run: stopping after 1 failures")
 
 
+@pytest.mark.parametrize("options", [(), ("-x",)], ids=["whole", "-x"])
+def test_processes_change_nothing_of_a_run(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
+    found = []
+    for number in ("1", "4"):
+        (folder := tmp_path / number).mkdir()
+        run = judge(
+            folder,
+            f"--target-url={faulty}",
+            f"--conformance-concurrency={number}",
+            *("-v", "-k", "ordering or overrides", "--conformance-report=r.json", "--junitxml=j.xml"),
+            *options,
+        )
+        rows = [{**row, "duration_s": 0} for row in report_of(folder)["rows"]]
+        shown = [line for line in run.stdout.splitlines() if "::" in line]
+        cases = re.sub(r'(time|timestamp|hostname)="[^"]*"', "", (folder / "j.xml").read_text())
+        found.append((run.returncode, rows, shown, cases))
+    assert found[0] == found[1]
+
+
 def test_stepwise_stops_at_a_failure_and_goes_on_there(tmp_path: Path, faulty: str) -> None:
     for _ in range(2):
         run = judge_cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")

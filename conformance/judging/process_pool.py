@@ -1,0 +1,238 @@
+"""Judges rows in forked processes, so that the suite and the server work at the same time and latencies overlap.
+
+    pool = ProcessPool(session, 5)
+    pool.expect_rows(rows)
+    results = [pool.judge(case) for case in rows]
+
+The results are the same as those of a run without processes. Forked processes judge a block of rows: each takes the
+next row from a shared counter. They inherit all that the main process knows about the target, but no connection, and
+end with the block. Only rows that pass, or do not apply, count. All others are judged again alone, in their turn, and
+so are the rows that must be alone: while one runs, there is no other process.
+
+After a row that passes alone although it did not pass beside others, and after a sign that the server bears no load or
+has crashed, all further rows are judged one after another.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+import warnings
+from collections import Counter, deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from conformance.judging.concurrent_judge import STOPS, AbandonedError, AbandonReason, ConcurrentJudge
+from conformance.judging.scheduling import can_fork, estimate_inferences, is_concurrency_safe
+from conformance.judging.session import Session
+from conformance.spec.check import Case
+from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
+from conformance.transport.exchange import Call
+from conformance.transport.journal import Journal
+
+# Rows of a block: few at first, so that a failure is seen early; then enough to avoid idle time at the ends of blocks.
+FIRST_BLOCK_ROWS: Final = 128
+MAX_BLOCK_ROWS: Final = 2048
+BLOCK_GROWTH: Final = 8
+# Fewer inferences take less time than starting processes.
+MIN_INFERENCES: Final = 60.0
+# Rows of a check that waited in vain in a block; its further rows are judged alone, where hanging takes less time.
+MIN_HUNG_ROWS: Final = 2
+# The outcomes of a row that show that it would have passed beside others as well.
+_PASSED = (Outcome.PASS, Outcome.OBSERVED)
+_Found = CheckResult | AbandonedError
+
+
+@dataclass(slots=True)
+class ProcessPool:
+    """Judges the rows of a run in order, many of them earlier in forked processes.
+
+    Attributes:
+        session: judges rows alone; the forked processes judge with copies of it.
+        processes: the number of processes to fork.
+        disturbed_row: the first row that passed alone, but not beside others; empty if there is none.
+    """
+
+    session: Session
+    processes: int
+    disturbed_row: str = ""
+    _pending: deque[Case] = field(default_factory=deque)
+    _block_rows: int = FIRST_BLOCK_ROWS
+    _left_in_block: int = 0
+    _blocks: int = 0
+    _found: dict[str, _Found] = field(default_factory=dict)
+    _hung_checks: set[str] = field(default_factory=set)
+    _has_stopped: bool = False
+
+    def expect_rows(self, rows: Sequence[Case]) -> None:
+        """Set the rows that will be judged, in order."""
+        self._pending = deque(rows)
+
+    def has_passed(self, case: Case) -> bool:
+        """Return whether a row whose turn it is has a result from another process; start a block of rows if needed."""
+        while self._pending and self._pending[0].key != case.key:  # rows that were left out
+            self._pop_row()
+        if self._pending and not (self._left_in_block or self._has_stopped):
+            self._judge_block()
+        return isinstance(self._found.get(case.key), CheckResult)
+
+    def judge(self, case: Case) -> CheckResult:
+        """Return the result of a row whose turn it is."""
+        self.has_passed(case)
+        found = self._found.pop(case.key, None)
+        if self._pending:
+            self._pop_row()
+        if isinstance(found, CheckResult):
+            return found
+        alone = self.session.judge(case)
+        if found is not None and alone.outcome in _PASSED and found.reason in _DISTURBED:
+            self._has_stopped, self.disturbed_row = True, self.disturbed_row or case.key
+        return alone
+
+    def _pop_row(self) -> None:
+        self._pending.popleft()
+        self._left_in_block = max(0, self._left_in_block - 1)
+
+    # --- a block ---
+
+    def _judge_block(self) -> None:
+        """Judge the rows of the next block in forked processes, except those that must be alone."""
+        block = list(islice(self._pending, self._block_rows))
+        self._left_in_block = len(block)
+        self._block_rows = min(MAX_BLOCK_ROWS, BLOCK_GROWTH * self._block_rows)
+        rows = [case for case in block if is_concurrency_safe(case) and case.check.id not in self._hung_checks]
+        if estimate_inferences(rows) < MIN_INFERENCES:
+            return
+        self.session.close()  # no connection may be used by two processes, and no thread of this one may hold a lock
+        if not can_fork():
+            return
+        self._blocks += 1
+        found = self._judge_in_processes(rows)
+        self._found = {rows[place].key: result for place, result in found.items()}
+        abandoned = [(rows[place], one) for place, one in sorted(found.items()) if isinstance(one, AbandonedError)]
+        hung = Counter(case.check.id for case, one in abandoned if one.reason is AbandonReason.WAITED)
+        self._hung_checks |= {name for name, count in hung.items() if count >= MIN_HUNG_ROWS}
+        self._has_stopped = any(one.reason in STOPS for _, one in abandoned)
+        self._find_fatal_row(abandoned)
+
+    def _find_fatal_row(self, abandoned: Sequence[tuple[Case, AbandonedError]]) -> None:
+        """If the server has ended for good, judge the first row first whose request may have ended it."""
+        ended = [pair for pair in abandoned if pair[1].reason is AbandonReason.ENDED]
+        if ended and not self.session.target.is_back():
+            case, error = next((pair for pair in ended if pair[1].unanswered), ended[0])
+            self._found[case.key] = self.session.judge_fatal_row(case, error.unanswered)
+
+    def _judge_in_processes(self, rows: Sequence[Case]) -> dict[int, _Found]:
+        """Return what the forked processes found, by the places of the rows; without rows that no process ended."""
+        context = multiprocessing.get_context("fork")
+        self.session.target.settings.rate_limit.share(context)
+        shared = _SharedState(context.Value("i", 0), context.RawValue("b", 0))
+        started: list[BaseProcess] = []
+        readers: list[Connection] = []
+        try:
+            with suppress(OSError), warnings.catch_warnings():  # no more processes
+                warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads: see `can_fork`
+                for number in range(self.processes):
+                    reader, writer = context.Pipe(duplex=False)
+                    name = f"fork{self._blocks}-{number}"
+                    judge = _ForkedJudge(self.session, rows, shared, writer, name, self.processes)
+                    process: BaseProcess = context.Process(target=judge.run, daemon=True)
+                    readers.append(reader)
+                    process.start()
+                    started.append(process)
+                    writer.close()
+            return _receive_results(readers[: len(started)])
+        finally:
+            for process in started:
+                process.kill()
+                process.join()
+            for reader in readers:
+                reader.close()
+
+
+_DISTURBED = (AbandonReason.NOT_PASSED, AbandonReason.BUSY)
+
+
+def _receive_results(readers: Sequence[Connection]) -> dict[int, _Found]:
+    """Return the results of rows by their places, when all processes have ended."""
+    found: dict[int, _Found] = {}
+    left = list(readers)
+    while left:
+        for reader in wait(left):
+            assert isinstance(reader, Connection)  # noqa: S101 - for the type checker
+            try:
+                place, result = reader.recv()
+                found[place] = result
+            except (EOFError, OSError):  # the process has ended, perhaps by a crash
+                left.remove(reader)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedState:
+    """What the processes of a block share: the place of the next row, and whether to stop."""
+
+    next_place: Any
+    must_stop: Any
+
+    def take_place(self) -> int:
+        """Return the place of the next row, for this process alone."""
+        with self.next_place.get_lock():
+            place: int = self.next_place.value
+            self.next_place.value = place + 1
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class _ForkedJudge:
+    """The work of one forked process."""
+
+    session: Session
+    rows: Sequence[Case]
+    shared: _SharedState
+    results: Connection
+    name: str
+    processes: int
+
+    def run(self) -> None:
+        """Judge rows until none is left; runs in the forked process."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        gc.disable()  # this process is short, and shares its memory with the main process
+        target = self.session.target
+        target.settings.restart.command = ""  # only the main process starts the target again
+        target.settings.wait.times.in_flight += self.processes - 1
+        journal = target.journal.open_for(self.name) if isinstance(target.journal, Journal) else None
+        judge, hung_checks = self.session.create_concurrent_judge(), set[str]()
+        with suppress(OSError):  # the main process has ended, or the disk is full
+            while (place := self.shared.take_place()) < len(self.rows) and not self.shared.must_stop.value:
+                case = self.rows[place]
+                if case.check.id in hung_checks:
+                    continue
+                found = self._judge_row(judge, case, journal)
+                if isinstance(found, AbandonedError):
+                    hung_checks |= {case.check.id} if found.reason is AbandonReason.WAITED else set()
+                    self.shared.must_stop.value |= found.reason in STOPS
+                self.results.send((place, found))
+        self.session.close()
+
+    def _judge_row(self, judge: ConcurrentJudge, case: Case, journal: Journal | None) -> _Found:
+        """Return the result of a row, and record its calls; those of an abandoned row are recorded when it is alone."""
+        calls: list[Call] = []
+        self.session.target.journal = calls.append
+        found: _Found
+        try:
+            found = judge(case)
+        except AbandonedError as error:
+            found = error
+            calls = [call for call in calls if not call.scope.startswith(case.key)]
+        for call in calls if journal else ():
+            journal(call)  # type: ignore[misc]
+        return found
