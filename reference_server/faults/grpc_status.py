@@ -97,6 +97,14 @@ def grpc_further_inputs_are_ignored(original: Any, model: Any, message: Message)
     return original(model, message)
 
 
+@fault(steps.PARSE_CALL_INPUT, breaks="OIP-SIGNATURE-SAFE/grpc")
+def grpc_raw_inputs_read_in_the_models_datatype(original: Any, model: Any, spec: Any, entry: Any, raw: Any) -> Any:
+    """The server reads raw contents of another datatype in the one that the model declares, if their size fits."""
+    if raw is not None:
+        entry.datatype = spec.datatype
+    return original(model, spec, entry, raw)
+
+
 @fault(steps.GET_STATUS, breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """The server gives every refused call the status UNKNOWN, like an uncaught exception."""

@@ -16,14 +16,15 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import BINARY
+from conformance.spec.check import Only, Row, check, claim, rows
+from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.fit import JSON, Fit
 from conformance.spec.text import format_elements
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import DATATYPES
-from conformance.wire.request import ABSENT, Form, InferRequest, Message, RequestedOutput
+from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 # --- against the metadata ---------------------------------------------------------------------------------------------
@@ -34,10 +35,10 @@ from conformance.wire.tensor import Tensor
 class MismatchedRequest(Protocol):
     """A request with an input that contradicts the metadata."""
 
-    def build_message(self, model: Model) -> Message:
+    def build_request(self, model: Model) -> InferRequest:
         """Return the request with the mismatched input."""
 
-    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+    def build_control(self, model: Model) -> tuple[InferRequest, tuple[Tensor, ...]]:
         """Return the control request and its correct outputs.
 
         The control request has the values of the mismatched request, but conforms to the metadata.
@@ -62,12 +63,12 @@ class CountingMismatch:
     accepted_shape: tuple[int, ...]
     binary: tuple[str, ...]
 
-    def build_message(self, model: Model) -> Message:
+    def build_request(self, model: Model) -> InferRequest:
         """Return the request with the mismatched input."""
         values = list(range(1, 1 + prod(self.shape)))
         return self._build_with_changed_input(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
-    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+    def build_control(self, model: Model) -> tuple[InferRequest, tuple[Tensor, ...]]:
         """Return the control request and its correct outputs."""
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
         right = Tensor.from_values(
@@ -81,9 +82,9 @@ class CountingMismatch:
         others = {tensor.name: tensor for tensor in model.sample()} | {changed.name: changed}
         return [others[name] for name in order]
 
-    def _build_with_changed_input(self, model: Model, changed: Tensor) -> Message:
+    def _build_with_changed_input(self, model: Model, changed: Tensor) -> InferRequest:
         """Return a request in which `changed` replaces the sample input of the same name."""
-        return model.request(self._list_inputs(model, changed), send=self.binary).message()
+        return model.request(self._list_inputs(model, changed), send=self.binary)
 
 
 # floating-point datatype -> the integer datatype of the same width
@@ -107,16 +108,16 @@ class RecastMismatch:
         fit = Fit(some_input=frozenset(self.datatypes), is_json=not self.is_binary)
         return Row(name, (self,), needs=BINARY if self.is_binary else (), fit=fit)
 
-    def build_message(self, model: Model) -> Message:
+    def build_request(self, model: Model) -> InferRequest:
         """Return the request with the mismatched input."""
         return self._build_request(
             model, [self._cast_to_sent_datatype(tensor) for tensor in self._choose_distinguishing_inputs(model)]
-        ).message()
+        )
 
-    def build_control(self, model: Model) -> tuple[Message, tuple[Tensor, ...]]:
+    def build_control(self, model: Model) -> tuple[InferRequest, tuple[Tensor, ...]]:
         """Return the control request and its correct outputs."""
         tensors = self._choose_distinguishing_inputs(model)
-        return self._build_request(model, tensors).message(), model.expected(tensors)
+        return self._build_request(model, tensors), model.expected(tensors)
 
     def _choose_distinguishing_inputs(self, model: Model) -> Sequence[Tensor]:
         """Return inputs that give other outputs if a server reads the cast bytes in the datatype of the model."""
@@ -152,13 +153,16 @@ class RecastMismatch:
         return replace(tensor, array=array.astype(tensor.array.dtype).reshape(tensor.shape))
 
 
+INPUT = ("INPUT",)
+
+
 def _build_row(name: str, role: str, mismatch: CountingMismatch) -> Row:
     """Return a row that sends a mismatched request to a role."""
-    return Row(name, (mismatch,), role=role, needs=BINARY if mismatch.binary else ())
+    only = Only(HTTP, "a call has one form of contents") if mismatch.binary not in ((), INPUT) else None
+    return Row(name, (mismatch,), role=role, needs=BINARY if mismatch.binary else (), only=only)
 
 
 THREE, SIX = (3,), (2, 3)
-INPUT = ("INPUT",)
 ROWS = (
     _build_row("binary-floats-for-int32", "cast_int32_fp32", CountingMismatch("INPUT", "FP32", THREE, THREE, INPUT)),
     _build_row("binary-int32-for-floats", "identity_fp32", CountingMismatch("INPUT", "INT32", THREE, THREE, INPUT)),
@@ -177,24 +181,24 @@ ROWS = (
 )
 
 
-@check("errors.input-against-the-metadata-alters-no-tensor", requirements="OIP-SIGNATURE-SAFE")
+@claim("errors.input-against-the-metadata-alters-no-tensor", requirements="OIP-SIGNATURE-SAFE")
 @rows(
     *ROWS,
     RecastMismatch(WIDER, is_binary=False).build_row("wider-elements-in-json"),
     RecastMismatch(WIDER, is_binary=True).build_row("wider-elements"),
     RecastMismatch(INTEGER_OF_SAME_WIDTH, is_binary=True).build_row("whole-numbers-as-integers"),
 )
-def input_against_the_metadata_alters_no_tensor(target: Target, model: Model, mismatch: MismatchedRequest) -> str:
+def input_against_the_metadata_alters_no_tensor(target: AnyTarget, model: Model, mismatch: MismatchedRequest) -> str:
     """The server refuses an input of an undeclared datatype or shape, or returns the values unchanged."""
     control, expected = mismatch.build_control(model)
-    reply = target.send(mismatch.build_message(model), fresh=True)
+    reply = target.send(target.message(mismatch.build_request(model)), fresh=True)
     if not reply.succeeded:
         expect(reply).refused()
         expect_alive(target, model)
         return "refused"
 
     def is_control_wrong() -> bool:
-        return not is_met(lambda: _expect_values(target.send(control, fresh=True), expected))
+        return not is_met(lambda: _expect_values(target.send(target.message(control), fresh=True), expected))
 
     with block_if(is_control_wrong, "the answer is also wrong if the inputs have the declared datatype and shape"):
         _expect_values(reply, expected)

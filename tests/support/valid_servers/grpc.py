@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reference_server.errors import InferenceError
@@ -10,7 +11,7 @@ from reference_server.faults import steps
 from reference_server.faults.answers import list_all
 from reference_server.faults.grpc_classes import is_classified_float, respell_values
 from reference_server.faults.grpc_frame import set_field
-from reference_server.tensors import Tensor
+from reference_server.tensors import NUMPY, Tensor, TensorSpec
 
 Message = Any
 
@@ -55,6 +56,15 @@ def grpc_other_fields_of_integers_are_taken(original: Any, datatype: str, shape:
                 contents.ClearField(other.name)
     tensor: Tensor = original(datatype, shape, contents)
     return tensor
+
+
+@variation(steps.PARSE_CALL_INPUT, breaks="OIP-SIGNATURE/grpc")
+def grpc_other_datatypes_are_converted(original: Any, model: Any, spec: TensorSpec, entry: Message, raw: Any) -> Tensor:
+    """The server reads a numeric input of another datatype in this datatype, and converts the elements."""
+    if entry.datatype not in NUMPY or "BYTES" in (entry.datatype, spec.datatype) or entry.datatype == spec.datatype:
+        return original(model, spec, entry, raw)  # type: ignore[no-any-return]
+    tensor: Tensor = original(model, replace(spec, datatype=entry.datatype), entry, raw)
+    return Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
 
 
 grpc_tensors_without_elements_are_refused = steps.PARSE_CALL_INPUT.refuse(when=lambda entry: 0 in entry.shape).says(
