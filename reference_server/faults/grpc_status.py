@@ -105,6 +105,18 @@ def grpc_raw_inputs_read_in_the_models_datatype(original: Any, model: Any, spec:
     return original(model, spec, entry, raw)
 
 
+@fault(steps.PARSE_CALL_INPUTS, breaks="OIP-TWICE-SAFE/grpc")
+def grpc_repeated_inputs_shift_raw_contents(original: Any, model: Any, message: Message) -> Any:
+    """The server passes over an input that repeats a name, but not over its raw contents."""
+    kept = list({entry.name: entry for entry in reversed(message.inputs)}.values())[::-1]
+    if len(kept) < len(message.inputs):
+        raw = list(message.raw_input_contents)[: len(kept)]
+        del message.inputs[:], message.raw_input_contents[:]
+        message.inputs.extend(kept)
+        message.raw_input_contents.extend(raw)
+    return original(model, message)
+
+
 @fault(steps.GET_STATUS, breaks="OIP-ERROR-STATUS/grpc")
 def grpc_errors_are_unknown(original: Any, error: Any) -> Any:
     """The server gives every refused call the status UNKNOWN, like an uncaught exception."""

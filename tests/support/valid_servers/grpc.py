@@ -67,6 +67,19 @@ def grpc_other_datatypes_are_converted(original: Any, model: Any, spec: TensorSp
     return Tensor(spec.datatype, tensor.shape, tensor.elements.astype(NUMPY[spec.datatype]))
 
 
+@variation(steps.PARSE_CALL_INPUTS)
+def grpc_last_of_equal_inputs_counts(original: Any, model: Any, message: Message) -> Any:
+    """If a call repeats the name of an input, the server uses the last input of that name."""
+    last = {entry.name: index for index, entry in enumerate(message.inputs)}
+    inputs, raw = list(message.inputs), list(message.raw_input_contents)
+    if len(last) < len(inputs) and len(raw) in (0, len(inputs)):
+        del message.inputs[:], message.raw_input_contents[:]
+        for index in sorted(last.values()):
+            message.inputs.append(inputs[index])
+            message.raw_input_contents.extend(raw[index : index + 1])
+    return original(model, message)
+
+
 grpc_tensors_without_elements_are_refused = steps.PARSE_CALL_INPUT.refuse(when=lambda entry: 0 in entry.shape).says(
     "The server refuses inputs without elements."
 )
