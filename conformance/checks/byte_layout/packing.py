@@ -19,7 +19,6 @@ from conformance.checks.support.controls import (
     Side,
     expect_read,
     expect_right,
-    expect_side,
     expect_written,
     is_right,
     request_single_output,
@@ -46,37 +45,49 @@ ODD_COUNT_ROWS = (
     Row("INT32-odd-items", ([3, 3],), role="batching"),
     Row("own", (None,), fit=ANY),
 )
+ODD_STRINGS = {"one-byte": [1], "one-to-seven": [1, 2, 3, 4, 5, 6, 7]}  # the lengths of strings
 OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
 
 
+def _list_string_rows(role: str, *requirements: str) -> list[Row]:
+    return [Row(f"strings-of-{name}", (lengths,), role, requirements) for name, lengths in ODD_STRINGS.items()]
+
+
 @check("bytes.inputs-are-packed", requirements="BIN-PACKED-I")
-@rows(*ODD_COUNT_ROWS)
+@rows(*ODD_COUNT_ROWS, *_list_string_rows("string_length", "BIN-PACKED-I", "BIN-BYTES-I"))
 def inputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server expects no padding between or after the elements of a binary input."""
-    if shape is not None:
-        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "read")
-    else:
-        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
-        try:
-            expect_read(target, model, odd, changed_tensors.shift_elements(odd), plain=even)
-        except UnmetError as unmet:
-            # Gaps also break tensors of equal elements; a wrong order of dimensions does not.
-            if is_right(target, model, changed_tensors.fill_with_one_element(odd)):
-                unmet.requirement = "BIN-ROW-MAJOR-I"
-            raise
+    odd, even = _build_odd_and_even_inputs(model, shape)
+    try:
+        expect_read(target, model, odd, changed_tensors.shift_elements(odd), plain=even)
+    except UnmetError as unmet:
+        # Gaps also break tensors of equal elements; a wrong order of dimensions does not.
+        if shape is None and is_right(target, model, changed_tensors.fill_with_one_element(odd)):
+            unmet.requirement = "BIN-ROW-MAJOR-I"
+        raise
 
 
 @check("bytes.outputs-are-packed", requirements="BIN-PACKED-O")
-@rows(*ODD_COUNT_ROWS)
+@rows(*ODD_COUNT_ROWS, *_list_string_rows("identity_bytes", "BIN-PACKED-O", "BIN-BYTES-O"))
 def outputs_are_packed(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes no padding between or after the elements of a binary output."""
-    if shape is not None:
-        expect_side(target, model, [_build_symmetric_tensor(model, shape)], "written")
-    else:
+    odd, even = _build_odd_and_even_inputs(model, shape)
+    expect_written(target, model, odd, plain=even)
+
+
+def _build_odd_and_even_inputs(
+    model: Model, shape: list[int] | None
+) -> tuple[Sequence[Tensor], Sequence[Tensor] | None]:
+    """Return inputs that do not fill whole words, and inputs that do, if the elements of the former may be the cause.
+
+    `shape` is that of a tensor, or has the lengths of strings; None for a deployed model.
+    """
+    if shape is None:
         odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
-        reason = "outputs with eight elements are also wrong"
-        with block_if(lambda: not is_met(lambda: expect_written(target, model, even)), reason):
-            expect_written(target, model, odd)
+        return odd, even
+    if model.role.inputs[0].datatype == "BYTES":
+        return [model.tensor([b"s" * length for length in shape])], [model.tensor([b"eight by"])]
+    return [_build_symmetric_tensor(model, shape)], None
 
 
 def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
@@ -87,29 +98,6 @@ def _build_symmetric_tensor(model: Model, shape: Sequence[int]) -> Tensor:
 
 # FP32 elements whose bytes are the same in both orders.
 SYMMETRIC_FLOATS = np.array([0x41424241, 0xC14343C1, 0x3F44443F], dtype="<u4").view("<f4")
-
-
-ODD_STRING_ROWS = (("one-byte", [1]), ("one-to-seven", [1, 2, 3, 4, 5, 6, 7]))
-
-
-@check("bytes.input-strings-are-packed", requirements=("BIN-PACKED-I", "BIN-BYTES-I"), role="string_length")
-@rows(*ODD_STRING_ROWS)
-def input_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
-    """The server expects no padding between the BYTES elements of a binary input."""
-    _expect_packed_strings(target, model, lengths, "read")
-
-
-@check("bytes.output-strings-are-packed", requirements=("BIN-PACKED-O", "BIN-BYTES-O"), role="identity_bytes")
-@rows(*ODD_STRING_ROWS)
-def output_strings_are_packed(target: Target, model: Model, lengths: list[int]) -> None:
-    """The server writes no padding between the BYTES elements of a binary output."""
-    _expect_packed_strings(target, model, lengths, "written")
-
-
-def _expect_packed_strings(target: Target, model: Model, lengths: Sequence[int], side: Side) -> None:
-    """Expect correct strings of these lengths; the row is blocked if a single string of eight bytes fails as well."""
-    tensor = model.tensor([b"s" * length for length in lengths])
-    expect_side(target, model, [tensor], side, plain=[model.tensor([b"eight by"])])
 
 
 @check("bytes.input-tensors-are-packed", requirements="BIN-PACKED-I", role="multi")

@@ -7,7 +7,7 @@ in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -321,33 +321,63 @@ def raw_strings_come_back(
     _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, 1), "binary")
 
 
-FP16_BITS = {
-    "ordinary": (0x3E00, 0xC100, 0x3400),
-    "largest": (0x7BFF, 0xFBFF),
-    "subnormal": (0x0001, 0x8001, 0x03FF),
-    "zeros": (0x0000, 0x8000),
-    "infinities": (0x7C00, 0xFC00),
+# datatype -> groups of bits, and the requirement that its elements are raw
+HALF_FLOATS: Mapping[str, tuple[Mapping[str, Sequence[int]], str]] = {
+    "FP16": (
+        {
+            "ordinary": (0x3E00, 0xC100, 0x3400),
+            "largest": (0x7BFF, 0xFBFF),
+            "subnormal": (0x0001, 0x8001, 0x03FF),
+            "zeros": (0x0000, 0x8000),
+            "infinities": (0x7C00, 0xFC00),
+        },
+        "GRPC-FP16",
+    ),
+    "BF16": ({"ordinary": (0x3FC0, 0xC020, 0x3E80)}, "GRPC-BF16-RAW"),
 }
 
 
-@check("grpc.fp16-is-raw", requirements="GRPC-FP16", over=(GRPC,))
-@rows(
-    *[Row(f"both-{name}", (bits,), role="identity_fp16") for name, bits in FP16_BITS.items()],
-    *[Row(f"read-{name}", (bits,), role="cast_fp16_fp32") for name, bits in FP16_BITS.items()],
-    *[Row(f"written-{name}", (bits,), role="cast_fp32_fp16") for name, bits in FP16_BITS.items()],
-    Row("written-for-typed-inputs", (FP16_BITS["ordinary"], "json"), role="cast_fp32_fp16"),
-    Row("own", fit=Fit(outputs=frozenset({"FP16"}))),
-)
-def fp16_is_raw(target: GrpcTarget, model: Model, bits: Sequence[int] = (), send: Form = "binary") -> None:
-    """The server reads and writes raw FP16 elements as IEEE 754 binary16.
+def _list_half_float_rows() -> Iterator[Row]:
+    for datatype, (groups, raw) in HALF_FLOATS.items():
+        name, values = datatype.lower(), f"GRPC-{datatype}"
+        both = tuple(dict.fromkeys((values, raw)))
+        for group, bits in groups.items():
+            yield Row(f"{datatype}-both-{group}", (datatype, bits), f"identity_{name}", both)
+            yield Row(f"{datatype}-read-{group}", (datatype, bits), f"cast_{name}_fp32", (values,))
+            yield Row(f"{datatype}-written-{group}", (datatype, bits), f"cast_fp32_{name}", both)
+        typed = (datatype, groups["ordinary"], "json")
+        yield Row(f"{datatype}-written-for-typed-inputs", typed, f"cast_fp32_{name}", both)
+        yield Row(f"{datatype}-own", (datatype,), requirements=(raw,), fit=Fit(outputs=frozenset({datatype})))
+
+
+@check("grpc.half-floats-are-raw", requirements=("GRPC-FP16", "GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
+@rows(*_list_half_float_rows())
+def half_floats_are_raw(
+    target: GrpcTarget, model: Model, datatype: str, bits: Sequence[int] = (), send: Form = "binary"
+) -> None:
+    """The server reads and writes raw FP16 as IEEE 754 binary16, and raw BF16 as the upper two bytes of FP32.
 
     Raises:
         NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
-    if model.is_own_oracle:
-        _expect_raw_outputs(target, model, model.sample(), "FP16", "GRPC-FP16")
-        return
-    _expect_raw_floats(target, model, from_bits("INPUT", "FP16", bits), "GRPC-FP16", send)
+    tensors = [_build_floats(model, from_bits("INPUT", datatype, bits))] if bits else model.sample()
+    reply = target.infer(model.request(tensors, send=send))
+    if send == "json":
+        require_typed_inputs_accepted(reply, model)
+    for output in reply.answer.outputs:
+        if output.datatype == datatype and not output.binary:
+            raise UnmetError(
+                f"{datatype} as raw contents", "typed contents", reply, requirement=HALF_FLOATS[datatype][1]
+            )
+    expect_outputs(reply, model, tensors)
+
+
+def _build_floats(model: Model, floats: Tensor) -> Tensor:
+    """Return 16-bit floats, converted to FP32 if the model has an FP32 input."""
+    (spec,) = model.role.inputs
+    if spec.datatype == floats.datatype:
+        return floats
+    return Tensor.from_values("INPUT", "FP32", floats.array.astype("<f4"))
 
 
 @check("grpc.fp16-call-is-answered", requirements="GRPC-FP16", role="identity_fp16", infers=False, over=(GRPC,))
@@ -357,50 +387,3 @@ def fp16_call_is_answered(target: GrpcTarget, model: Model) -> None:
     if other is None or not target.infer(other.request(send="binary")).succeeded:
         raise BlockedError("a call with raw contents of an INT32 input is not answered either")
     expect(target.infer(model.request(send="binary"))).answered()
-
-
-@check("grpc.bf16-is-raw", requirements=("GRPC-BF16", "GRPC-BF16-RAW"), over=(GRPC,))
-@rows(
-    Row("both", role="identity_bf16"),
-    Row("read", role="cast_bf16_fp32", requirements=("GRPC-BF16",)),
-    Row("written", role="cast_fp32_bf16"),
-    Row("written-for-typed-inputs", ("json",), role="cast_fp32_bf16"),
-    Row("own", requirements=("GRPC-BF16-RAW",), fit=Fit(outputs=frozenset({"BF16"}))),
-)
-def bf16_is_raw(target: GrpcTarget, model: Model, send: Form = "binary") -> None:
-    """The server reads and writes BF16 elements in raw contents as the upper two bytes of FP32.
-
-    Raises:
-        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
-    """
-    if model.is_own_oracle:
-        _expect_raw_outputs(target, model, model.sample(), "BF16", "GRPC-BF16-RAW")
-        return
-    _expect_raw_floats(target, model, from_bits("INPUT", "BF16", (0x3FC0, 0xC020, 0x3E80)), "GRPC-BF16-RAW", send)
-
-
-def _expect_raw_floats(target: GrpcTarget, model: Model, floats: Tensor, raw_requirement: str, send: Form) -> None:
-    """Expect correct outputs for 16-bit floats, converted to FP32 if the model has an FP32 input."""
-    (spec,) = model.role.inputs
-    tensor = (
-        floats if spec.datatype == floats.datatype else Tensor.from_values("INPUT", "FP32", floats.array.astype("<f4"))
-    )
-    _expect_raw_outputs(target, model, [tensor], floats.datatype, raw_requirement, send)
-
-
-def _expect_raw_outputs(
-    target: GrpcTarget,
-    model: Model,
-    tensors: Sequence[Tensor],
-    datatype: str,
-    raw_requirement: str,
-    send: Form = "binary",
-) -> None:
-    """Expect correct outputs; typed outputs of `datatype` do not meet `raw_requirement`."""
-    reply = target.infer(model.request(tensors, send=send))
-    if send == "json":
-        require_typed_inputs_accepted(reply, model)
-    for output in reply.answer.outputs:
-        if output.datatype == datatype and not output.binary:
-            raise UnmetError(f"{output.datatype} as raw contents", "typed contents", reply, requirement=raw_requirement)
-    expect_outputs(reply, model, tensors)

@@ -18,7 +18,7 @@ from conformance.checks.ordering.tensors_and_orders import (
     make_tensors,
 )
 from conformance.checks.support.controls import expect_several_tensors, is_refused_as_json_too, is_right
-from conformance.checks.support.inputs import make_empty_inputs, require_several_inputs
+from conformance.checks.support.inputs import InputsBuilder, make_empty_inputs, require_several_inputs
 from conformance.expect.unmet import NotApplicableError, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -30,16 +30,30 @@ from conformance.wire.tensor import Tensor
 # --- answers -----------------------------------------------------------------------------------------------------------
 
 
+def make_counts_builder(counts: tuple[int, int]) -> InputsBuilder:
+    """Return a builder of inputs for the role `emit`, with these numbers of elements in its outputs."""
+    return lambda emit: [emit.tensor(counts)]
+
+
 @check("ordering.response-follows-its-json", requirements="BIN-ORDER-O")
 @rows(
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 3)],
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 4)],
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(OUTPUTS, 2)],
     *[Row(name, (order,), fit=SEVERAL_OUTPUTS) for name, order in OTHER_ORDERS.items()],
+    *[
+        Row(
+            f"{'-'.join(order)}-{counts[0]}-{counts[1]}",
+            (make_constant_order(order), make_counts_builder(counts)),
+            "emit",
+        )
+        for order in permutations(("NUMBERS", "TEXTS"))
+        for counts in ((0, 2), (3, 0), (3, 2))  # an empty output takes no bytes from the output beside it
+    ],
 )
-def response_follows_its_json(target: Target, model: Model, order: Order) -> None:
+def response_follows_its_json(target: Target, model: Model, order: Order, build: InputsBuilder = make_sample) -> None:
     """The server writes tensor bytes in the order in which the answer's JSON lists the outputs."""
-    tensors, names = make_sample(model), order(_list_output_names(model))
+    tensors, names = build(model), order(_list_output_names(model))
     reply = target.infer(model.request(tensors, send=model.binary_inputs, want="binary", outputs=names))
     right = [tensor for tensor in model.expected(tensors) if tensor.name in names]
     expect_several_tensors(reply, target, model, tensors, right, "written")
@@ -52,21 +66,6 @@ def all_outputs_follow_the_answers_json(target: Target, model: Model) -> None:
     tensors = make_sample(model)
     reply = target.infer(model.request(tensors, send=model.binary_inputs, binary_data_output=True))
     expect_several_tensors(reply, target, model, tensors, model.expected(tensors), "written")
-
-
-@check("ordering.empty-output-takes-no-bytes", requirements="BIN-ORDER-O", role="emit")
-@rows(
-    *[
-        (f"{'-'.join(order)}-{counts[0]}-{counts[1]}", order, counts)
-        for order in permutations(("NUMBERS", "TEXTS"))
-        for counts in ((0, 2), (3, 0), (3, 2))
-    ]
-)
-def empty_output_takes_no_bytes(target: Target, emit: Model, order: Names, counts: tuple[int, int]) -> None:
-    """An empty binary output takes no bytes from the output beside it."""
-    tensors = [emit.tensor(counts)]
-    reply = target.infer(emit.request(tensors, send="json", want="binary", outputs=order))
-    expect_several_tensors(reply, target, emit, tensors, emit.expected(tensors), "written")
 
 
 # One output may be empty while another output has elements.
