@@ -27,7 +27,6 @@ from conformance.spec.user_error import UserError
 # The suffix of a requirement's id for gRPC, if the requirement exists for HTTP as well.
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {TABLE[name].over_http: name for name in OVER_GRPC}
-AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
 # Requirements of HTTP that are a part of another requirement over gRPC.
 _GRPC_SUBSTITUTES: Mapping[str, str] = {
     "OIP-SHAPE": "GRPC-TYPED",
@@ -266,7 +265,7 @@ def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
             if "grpc" in table:
                 inherited = {key: value for key, value in whole.items() if key not in _OWN_KEYS}
                 extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
-                changes = {"extension": extension, **table["grpc"], "area": AREAS_OVER_GRPC.get(area, GRPC)}
+                changes = {"extension": extension, **table["grpc"], "area": CLIENT_GRPC if area == CLIENT else GRPC}
                 yield name + GRPC_SUFFIX, {**inherited, **changes}
 
 
