@@ -121,12 +121,3 @@ def list_area_checks(area: str) -> tuple[Check, ...]:
 def load() -> tuple[Check, ...]:
     """Return the checks of servers that run by default, ordered by area."""
     return tuple(check for area in AREAS for check in list_area_checks(area))
-
-
-def list_checks_by_requirement() -> dict[str, list[str]]:
-    """Return requirement -> ids of the checks that judge it, in the order of the suite."""
-    answers: dict[str, list[str]] = {}
-    for check in load():
-        for requirement in {r: None for case in check.cases for r in case.requirements}:
-            answers.setdefault(requirement, []).append(check.id)
-    return answers

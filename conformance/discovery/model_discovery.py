@@ -118,7 +118,7 @@ def discover_models(
         models.append(_discover_or_describe(target, name, (given or {}).get(name, {}), lenient=lenient))
     target.broken = [one for one in target.broken if not _may_be_caused_by_guess(one)]
     asked = [model for model in models if not model.trouble]
-    offered_extensions.record_extensions(result, wanted, transports, lambda prober: prober.probe_models(target, asked))
+    offered_extensions.record_extensions(target, result, wanted, transports, asked)
     result.models = {model.name: model.to_dict() for model in models}
     return result
 
@@ -472,5 +472,5 @@ def probe_extensions(target: Target, name: str) -> DiscoveryResult:
         SettingsError: the model does not exist, or its inputs are unknown.
     """
     alone, model = DiscoveryResult(), discover_model(target, name, {})
-    offered_extensions.record_extensions(alone, (), (HTTP,), lambda prober: prober.probe_models(target, [model]))
+    offered_extensions.record_extensions(target, alone, (), (HTTP,), [model])
     return alone

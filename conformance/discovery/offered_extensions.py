@@ -185,22 +185,21 @@ def _describe_answer_form(reply: Reply) -> tuple[object, ...]:
 
 
 def record_extensions(
+    target: Target,
     result: DiscoveryResult,
     wanted: Sequence[str],
     transports: Sequence[str],
-    probe: Callable[[Prober], Iterator[Probe]],
+    models: Sequence[DeployedModel] | None = None,
 ) -> None:
     """Store in the result which extensions over these transports are offered, and the base protocol.
 
-    Args:
-        result: the result of discovery so far.
-        wanted: the extensions that the user wants to judge; empty: those that the target offers.
-        transports: the transports over which the target answers.
-        probe: sends the probes of an extension, one at each step.
+    `models` are deployed models to probe; without them, the models of roles are probed.
     """
-    for extension, prober in PROBERS.items():
+    for extension, (probe_roles, probe_model) in PROBES.items():
         if (GRPC if extension in OVER_GRPC else HTTP) in transports:
-            record_extension(result, extension, wanted, probe(prober))
+            of_models = (probe for model in models or () for probe in probe_model(target, model))
+            probes = probe_roles(target) if models is None else of_models
+            record_extension(result, extension, wanted, probes)
     record_extension(result, PROTOCOL, wanted or EXTENSIONS, ())
 
 
@@ -306,21 +305,10 @@ def _probe_deployed_classes(target: Target, model: DeployedModel) -> Iterator[Pr
             return
 
 
-@dataclass(frozen=True, slots=True)
-class Prober:
-    """Sends the probes of an extension, one at each step: to the models of roles, or to a deployed model."""
-
-    probe_roles: Callable[[Target], Iterator[Probe]]
-    probe_model: Callable[[Target, DeployedModel], Iterator[Probe]]
-
-    def probe_models(self, target: Target, models: Iterable[DeployedModel]) -> Iterator[Probe]:
-        """Send the probes to each of these deployed models."""
-        return (probe for model in models for probe in self.probe_model(target, model))
-
-
-PROBERS: Mapping[str, Prober] = {
-    "binary_tensor_data": Prober(_probe_binary, _probe_deployed_binary),
-    "raw": Prober(_probe_raw, _probe_deployed_raw),
-    "classification": Prober(_probe_classification, _probe_deployed_classes),
-    "classification_grpc": Prober(_probe_classes_over_grpc, _probe_model_over_grpc),
+# Extension -> a function that sends its probes to the models of roles, and one that sends them to a deployed model.
+PROBES: Mapping[str, tuple[Callable[[Target], Iterator[Probe]], Callable[[Target, DeployedModel], Iterator[Probe]]]] = {
+    "binary_tensor_data": (_probe_binary, _probe_deployed_binary),
+    "raw": (_probe_raw, _probe_deployed_raw),
+    "classification": (_probe_classification, _probe_deployed_classes),
+    "classification_grpc": (_probe_classes_over_grpc, _probe_model_over_grpc),
 }

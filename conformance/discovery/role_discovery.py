@@ -50,7 +50,7 @@ def discover_roles(
     result.versions = _find_needed_versions(target, result.roles)
     target.placements = add_versions(target.placements, result.roles, result.versions)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
-    offered_extensions.record_extensions(result, wanted, transports, lambda prober: prober.probe_roles(target))
+    offered_extensions.record_extensions(target, result, wanted, transports)
     return result
 
 

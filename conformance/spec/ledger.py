@@ -27,7 +27,6 @@ from conformance.spec.user_error import UserError
 # The suffix of a requirement's id for gRPC, if the requirement exists for HTTP as well.
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {TABLE[name].over_http: name for name in OVER_GRPC}
-AREAS_OVER_GRPC: Mapping[str, str] = {CLIENT: CLIENT_GRPC}
 # Requirements of HTTP that are a part of another requirement over gRPC.
 _GRPC_SUBSTITUTES: Mapping[str, str] = {
     "OIP-SHAPE": "GRPC-TYPED",
@@ -53,6 +52,8 @@ AREAS: Mapping[str, str] = {
     CLIENT_GRPC: "requests of clients over gRPC: requirements without a counterpart over HTTP",
     ROBUSTNESS: "hostile requests; they do not affect the verdict",
 }
+# Keys whose values are fields of a `Requirement` as they are.
+_PLAIN_KEYS = ("extension", "area", "page", "statement", "note", "symptom", "usage", "example", "look_alike")
 # Keys of a requirement that the same requirement over gRPC does not inherit.
 _OWN_KEYS = ("example", "questions", "errata", "grpc")
 
@@ -259,35 +260,22 @@ def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the id and the table of each requirement; one over gRPC is completed from that over HTTP."""
     for area in AREAS:
         for name, table in read_area(area).items():
-            yield name, {**table, "area": area}
+            whole = {**table, "area": area, "page": CLIENT if area == CLIENT_GRPC else area}
+            yield name, whole
             if "grpc" in table:
-                inherited = {key: value for key, value in table.items() if key not in _OWN_KEYS}
+                inherited = {key: value for key, value in whole.items() if key not in _OWN_KEYS}
                 extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
-                changes = {"extension": extension, **table["grpc"], "area": AREAS_OVER_GRPC.get(area, GRPC)}
-                yield name + GRPC_SUFFIX, {**inherited, **changes, "page": find_page_area(area)}
-
-
-def find_page_area(area: str) -> str:
-    """Return the area whose page documents an area: both client areas share one page."""
-    return CLIENT if area == CLIENT_GRPC else area
+                changes = {"extension": extension, **table["grpc"], "area": CLIENT_GRPC if area == CLIENT else GRPC}
+                yield name + GRPC_SUFFIX, {**inherited, **changes}
 
 
 def _build_requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
-    area = table["area"]
     return Requirement(
         id=requirement_id,
         level=Level(table["level"]),
-        extension=table["extension"],
-        area=area,
         basis=Basis(table["basis"]),
-        statement=table["statement"],
         cited=tuple(table["sources"]),
         concern=Concern(table["concern"]) if "concern" in table else None,
-        page=table.get("page", find_page_area(area)),
-        note=table.get("note", ""),
-        symptom=table.get("symptom", ""),
-        usage=table.get("usage", ""),
-        example=table.get("example"),
-        look_alike=table.get("look_alike", ""),
-        party=Party.CLIENT if area in (CLIENT, CLIENT_GRPC) else Party.SERVER,
+        party=Party.CLIENT if table["page"] == CLIENT else Party.SERVER,
+        **{key: table[key] for key in _PLAIN_KEYS if key in table},
     )
