@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from shutil import which
+
+import httpx
 
 from benchmarks import sent_again
 from benchmarks.children import PYTEST, SUITE, bundled, folder, run
 from benchmarks.delay import delayed
-from benchmarks.ratio import CannotMeasureError, Measured, benchmark
+from benchmarks.ratio import CannotMeasureError, Measured, benchmark, in_turns, seconds
 from conformance.transport import settings
 from conformance.transport.http_client import HttpClient
+from conformance.wire.request import Message
 from tests.support.programs import read_line, start_program
 
 WHO = ("--vendor=X", "--product=X", "--product-version=1", "--contact=x@example.org")
@@ -23,23 +28,45 @@ QUIET = ("-q", "-p", "no:cacheprovider")
 OPENAPI = Path(__file__).with_name("openapi.json")
 
 
-@benchmark(
-    "certify", "a whole certify run, start to last report", "its own requests through the same client", reach=1.5
-)
+def _certify(url: str, into: Path) -> tuple[float, list[Message]]:
+    """Certify a server; return the seconds that this took, and the requests over HTTP in their order."""
+    took, _ = run(*SUITE, "certify", "--self-test", f"--target-url={url}", *WHO, "-o", "certified", folder=into)
+    return took, sent_again.messages(into / "certified")
+
+
+def _send_with_httpx(url: str, messages: Sequence[Message]) -> None:
+    with httpx.Client(trust_env=False) as client:
+        for one in messages:
+            client.request(one.method, url + one.path, headers=one.headers, content=one.body or None)
+
+
+def _send_with_the_client(url: str, messages: Sequence[Message]) -> None:
+    with closing(HttpClient(settings.make_settings(url))) as client:
+        for one in messages:
+            client.send(one)
+
+
+@benchmark("certify", "a whole certify run, start to last report", "its own requests sent by httpx", reach=1.0)
 def certify() -> Measured:
     """Every request goes out again, in the order of the run; what they answer is read and not looked at."""
     with bundled() as server, folder() as into:
-        ours, _ = run(
-            *SUITE, "certify", "--self-test", f"--target-url={server.url}", *WHO, "-o", "certified", folder=into
-        )
-        messages = sent_again.messages(into / "certified")
-        client = HttpClient(settings.make_settings(server.url))
-        started = time.perf_counter()
-        for message in messages:
-            client.send(message)
-        theirs = time.perf_counter() - started
-        client.close()
+        ours, messages = _certify(server.url, into)
+        theirs = seconds(lambda: _send_with_httpx(server.url, messages))
     return Measured(ours, theirs, remarks=f"{len(messages)} requests")
+
+
+@benchmark("client", "CPU time of the client for the requests of a certify run", "that of httpx", reach=0.18)
+def client() -> Measured:
+    """Of this process alone, without the server; nothing is judged."""
+    with bundled() as server, folder() as into:
+        _, messages = _certify(server.url, into)
+        return in_turns(
+            lambda: _send_with_the_client(server.url, messages),
+            lambda: _send_with_httpx(server.url, messages),
+            runs=2,
+            clock=time.process_time,
+            remarks=f"{len(messages)} requests",
+        )
 
 
 def _hanging(kind: str, *, grpc: bool) -> Measured:

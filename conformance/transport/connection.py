@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import selectors
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,7 @@ READ_BYTES = 64 * 1024
 _CONNECTION_ENDS = (FailureKind.CLOSED, FailureKind.BROKEN)
 # The interim answer that asks for the body (RFC 9110, 15.2.1).
 CONTINUE_STATUS = 100
-# A request of at most this length is sent from one buffer; a longer body is not copied for that.
+# Bytes of a body that are sent in one write with the head; the rest of a longer body is not copied.
 MAX_JOINED_BYTES = 64 * 1024
 _REFUSAL = re.compile(rb"HTTP/1\.[01] [45]")
 # Unlike the default selector, none of these needs a file descriptor.
@@ -86,14 +85,11 @@ class Connection:
                 self._socket.sendall(piece)
 
     def send_request(self, head: bytes, body: bytes) -> None:
-        """Send a request in one write, as far as the system accepts it; `receive` reports if the connection broke."""
+        """Send a request, a short one in one write; `receive` reports if the connection broke meanwhile."""
         with self._note_send_failure():
-            if len(body) <= MAX_JOINED_BYTES or isinstance(self._socket, ssl.SSLSocket):
-                self._socket.sendall(head + body)
-                return
-            sent = self._socket.sendmsg([head, body])
-            self._socket.sendall(head[sent:])
-            self._socket.sendall(memoryview(body)[max(0, sent - len(head)) :])
+            self._socket.sendall(head + body[:MAX_JOINED_BYTES])
+            if len(body) > MAX_JOINED_BYTES:
+                self._socket.sendall(memoryview(body)[MAX_JOINED_BYTES:])
 
     @contextmanager
     def _note_send_failure(self) -> Iterator[None]:

@@ -16,11 +16,12 @@ import trustme
 
 from conformance.judging.run_start import discover_subjects
 from conformance.judging.session import Session
+from conformance.transport.exchange import Exchange
+from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.transport.unreachable import UnreachableError
 from conformance.wire.request import Message
-from tests.hostile.hostile_methods import SendMethod, send_as_usual, send_over_bare_socket
 from tests.hostile.misbehaviours.rows import make_answer
 from tests.support.scripted_server import Script, read_request, serve_scripts
 
@@ -122,7 +123,6 @@ def under(authority: trustme.CA, certify: Certify, seen: list[bytes]) -> Script:
 # --- clients ----------------------------------------------------------------------------------------------------------
 
 
-CLIENTS = pytest.mark.parametrize("send", [send_as_usual, send_over_bare_socket])
 UNTRUSTED = (expired, of_another_name, of_an_unknown_authority, signed_by_itself)
 BROKEN = (speaking_plain_http, stalling, ending, raising_the_alarm)
 
@@ -132,52 +132,46 @@ def settings_for(url: str, ca_file: str, *, insecure: bool = False) -> Settings:
     return Settings(url, headers, timeout=PATIENCE, ca_file=ca_file, insecure=insecure)
 
 
-@CLIENTS
+def send_get(settings: Settings) -> Exchange:
+    return HttpClient(settings).send(GET, fresh=True)
+
+
 @pytest.mark.parametrize("certify", UNTRUSTED)
-def test_untrusted_certificate_gets_no_request(
-    authority: trustme.CA, trusted: str, certify: Certify, send: SendMethod
-) -> None:
+def test_untrusted_certificate_gets_no_request(authority: trustme.CA, trusted: str, certify: Certify) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
         with pytest.raises(UnreachableError, match="certificate") as raised:
-            send(settings_for(url, trusted), GET)
-        assert send(settings_for(url, trusted, insecure=True), GET).status == 200  # as the user has it
+            send_get(settings_for(url, trusted))
+        assert send_get(settings_for(url, trusted, insecure=True)).status == 200  # as the user has it
     assert raised.value.is_untrusted
     assert len(seen) == 1
 
 
-@CLIENTS
 @pytest.mark.parametrize("speak", BROKEN)
-def test_server_without_tls_gets_no_request(
-    trusted: str, speak: Callable[[list[bytes], socket.socket], None], send: SendMethod
-) -> None:
+def test_server_without_tls_gets_no_request(trusted: str, speak: Callable[[list[bytes], socket.socket], None]) -> None:
     seen: list[bytes] = []
     started = time.monotonic()
     with over_https(partial(speak, seen)) as url:
         with pytest.raises(UnreachableError) as raised:
-            send(settings_for(url, trusted), GET)
+            send_get(settings_for(url, trusted))
         took = time.monotonic() - started
     assert not raised.value.is_untrusted
     assert took < 6 * PATIENCE
     assert SECRET.encode() not in b"".join(seen)
 
 
-@CLIENTS
-def test_old_tls_is_declined(authority: trustme.CA, trusted: str, send: SendMethod) -> None:
+def test_old_tls_is_declined(authority: trustme.CA, trusted: str) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, of_tls_1_0, seen)) as url, pytest.raises(UnreachableError):
-        send(settings_for(url, trusted), GET)
+        send_get(settings_for(url, trusted))
     assert not seen
 
 
-@CLIENTS
 @pytest.mark.parametrize("certify", [good, of_http_2_alone])
-def test_what_can_be_trusted_is_asked_over_http_1(
-    authority: trustme.CA, trusted: str, certify: Certify, send: SendMethod
-) -> None:
+def test_what_can_be_trusted_is_asked_over_http_1(authority: trustme.CA, trusted: str, certify: Certify) -> None:
     seen: list[bytes] = []
     with over_https(under(authority, certify, seen)) as url:
-        assert send(settings_for(url, trusted), GET).status == 200
+        assert send_get(settings_for(url, trusted)).status == 200
     assert seen[0].startswith(b"GET /v2 HTTP/1.1\r\n")
 
 
