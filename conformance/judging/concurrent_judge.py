@@ -14,6 +14,7 @@ from conformance.expect.unmet import NotApplicableError
 from conformance.judging.busy_retries import BusyError
 from conformance.judging.judge import Judge
 from conformance.judging.row_judge import RowError, RowOutcome, conclude_exception
+from conformance.judging.row_models import RowModels
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.transport.broken_request import is_busy, is_retryable
@@ -92,6 +93,7 @@ class ConcurrentJudge(Judge):
 
     def _abandon(self) -> NoReturn:
         exchanges, self.target.broken = self.target.exchanges, []
+        self._set_models(RowModels(self.target, self.models.survey))  # forgets answers whose calls are not recorded
         unanswered = find_unanswered(exchanges)
         if unanswered or self.target.lost:
             raise AbandonedError(AbandonReason.ENDED, unanswered[0] if unanswered else None) from None

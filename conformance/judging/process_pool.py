@@ -20,7 +20,7 @@ import multiprocessing
 import signal
 import warnings
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -29,7 +29,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from conformance.judging.concurrent_judge import STOPS, AbandonedError, AbandonReason, ConcurrentJudge
-from conformance.judging.scheduling import can_fork, estimate_inferences, is_concurrency_safe
+from conformance.judging.scheduling import can_fork, estimate_seconds, is_concurrency_safe
 from conformance.judging.session import Session
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
@@ -41,8 +41,8 @@ from conformance.transport.journal import Journal
 FIRST_BLOCK_ROWS: Final = 128
 MAX_BLOCK_ROWS: Final = 2048
 BLOCK_GROWTH: Final = 8
-# Fewer inferences take less time than starting processes.
-MIN_INFERENCES: Final = 60.0
+# Rows that take less time are not worth the start of processes.
+MIN_BLOCK_S: Final = 0.2
 # Rows of a check that waited in vain in a block; its further rows are judged alone, where hanging takes less time.
 MIN_HUNG_ROWS: Final = 2
 # The outcomes of a row that show that it would have passed beside others as well.
@@ -58,11 +58,13 @@ class ProcessPool:
         session: judges rows alone; the forked processes judge with copies of it.
         processes: the number of processes to fork.
         disturbed_row: the first row that passed alone, but not beside others; empty if there is none.
+        show: receives each result as soon as it counts, for a progress line.
     """
 
     session: Session
     processes: int
     disturbed_row: str = ""
+    show: Callable[[CheckResult], None] = lambda _: None
     _pending: deque[Case] = field(default_factory=deque)
     _block_rows: int = FIRST_BLOCK_ROWS
     _left_in_block: int = 0
@@ -108,7 +110,7 @@ class ProcessPool:
         self._left_in_block = len(block)
         self._block_rows = min(MAX_BLOCK_ROWS, BLOCK_GROWTH * self._block_rows)
         rows = [case for case in block if is_concurrency_safe(case) and case.check.id not in self._hung_checks]
-        if estimate_inferences(rows) < MIN_INFERENCES:
+        if estimate_seconds(rows, self.session.target.latency or 0.0, 1) < MIN_BLOCK_S:
             return
         self.session.close()  # no connection may be used by two processes, and no thread of this one may hold a lock
         if not can_fork():
@@ -139,7 +141,7 @@ class ProcessPool:
         try:
             with suppress(OSError), warnings.catch_warnings():  # no more processes
                 warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads: see `can_fork`
-                for number in range(self.processes):
+                for number in range(min(self.processes, len(rows))):
                     reader, writer = context.Pipe(duplex=False)
                     name = f"fork{self._blocks}-{number}"
                     judge = _ForkedJudge(self.session, rows, shared, writer, name, self.processes)
@@ -148,7 +150,7 @@ class ProcessPool:
                     process.start()
                     started.append(process)
                     writer.close()
-            return _receive_results(readers[: len(started)])
+            return _receive_results(readers[: len(started)], self.show)
         finally:
             for process in started:
                 process.kill()
@@ -160,7 +162,7 @@ class ProcessPool:
 _DISTURBED = (AbandonReason.NOT_PASSED, AbandonReason.BUSY)
 
 
-def _receive_results(readers: Sequence[Connection]) -> dict[int, _Found]:
+def _receive_results(readers: Sequence[Connection], show: Callable[[CheckResult], None]) -> dict[int, _Found]:
     """Return the results of rows by their places, when all processes have ended."""
     found: dict[int, _Found] = {}
     left = list(readers)
@@ -169,9 +171,12 @@ def _receive_results(readers: Sequence[Connection]) -> dict[int, _Found]:
             assert isinstance(reader, Connection)  # noqa: S101 - for the type checker
             try:
                 place, result = reader.recv()
-                found[place] = result
             except (EOFError, OSError):  # the process has ended, perhaps by a crash
                 left.remove(reader)
+                continue
+            found[place] = result
+            if isinstance(result, CheckResult):
+                show(result)
     return found
 
 
@@ -227,12 +232,11 @@ class _ForkedJudge:
         """Return the result of a row, and record its calls; those of an abandoned row are recorded when it is alone."""
         calls: list[Call] = []
         self.session.target.journal = calls.append
-        found: _Found
         try:
-            found = judge(case)
+            with self.session.target.forget_probes():
+                found = judge(case)
         except AbandonedError as error:
-            found = error
-            calls = [call for call in calls if not call.scope.startswith(case.key)]
+            return error
         for call in calls if journal else ():
             journal(call)  # type: ignore[misc]
         return found

@@ -163,5 +163,7 @@ def _report_row(item: CheckItem) -> None:
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for when in _PHASES:
         call = pytest.CallInfo.from_call(item.runtest if when == "call" else lambda: None, when)
-        item.ihook.pytest_runtest_logreport(report=item.ihook.pytest_runtest_makereport(item=item, call=call))
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        report.was_shown = True  # by the progress line, when the other process ended the row
+        item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

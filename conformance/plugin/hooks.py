@@ -168,6 +168,7 @@ class Hooks:
         pool = self.run.pool if isinstance(self.run, ServerRun) else None
         if pool is None or session.testsfailed or self.config.option.collectonly:
             return None  # pytest's own loop
+        pool.show = self.progress.show
         return collection.run_items(session, pool.has_passed)
 
     @pytest.hookimpl(tryfirst=True)
@@ -186,7 +187,7 @@ class Hooks:
         result = _read_result(report)
         if result:
             self.run.results.append(result)
-            if self.progress:
+            if self.progress and not hasattr(report, "was_shown"):
                 self.progress.show(result)
             if not self.is_worker:
                 pytest_reports.explain_failure(report, result, self.run.build_rerun_command())

@@ -29,14 +29,14 @@ SUGGESTED_TIMEOUTS: Final = 6
 
 @dataclass(slots=True)
 class AnswerTimes:
-    """The answer times of a target, shared by all sessions of a run.
+    """The answer times of a target; a forked process goes on from those of the main process.
 
     Attributes:
         slowest_s: the seconds that the slowest complete answer took.
         whole_waits: the number of requests that ran into the timeout.
         slowest_alone_s: the seconds that the slowest inference took of those without others in flight.
         fastest_s: path -> the seconds that the fastest inference with this path took.
-        in_flight: the number of requests in flight, in all sessions.
+        in_flight: the number of requests in flight, with one for each other process.
         abandoned: the number of requests without an answer since the last answered inference: a server may still be
             busy with them.
     """

@@ -17,7 +17,7 @@ MAX_OUTPUT_BYTES = 2000
 
 @dataclass(slots=True)
 class Restart:
-    """The restart command of one target; all sessions with the target share it.
+    """The restart command of one target; all threads that send requests share it.
 
     Attributes:
         command: the command from the user's own target file, for the shell; empty if there is none. It is in no report.
@@ -33,7 +33,7 @@ class Restart:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def run(self, seen_runs: int) -> bool:
-        """Run the command, unless another session has run it since `seen_runs`; return whether it ended with 0."""
+        """Run the command, unless another thread has run it since `seen_runs`; return whether it ended with 0."""
         with self._lock:
             if self.runs > seen_runs or not self.command or self.failure:
                 return self.runs > seen_runs and not self.failure

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -126,6 +126,16 @@ class Target(TargetClient):
             with self.scope(name, shortens_waits=True):
                 self._probe_results[name] = probe()
         return self._probe_results[name]
+
+    @contextmanager
+    def forget_probes(self) -> Iterator[None]:
+        """Forget what probes find in this context if it ends with an exception: their calls may not be recorded."""
+        before = dict(self._probe_results), dict(self._plain_refusals)
+        try:
+            yield
+        except BaseException:
+            self._probe_results, self._plain_refusals = before
+            raise
 
     def _find_refusal(self, model: Model, transport: str) -> Reply | None:
         reply: Reply | None = None

@@ -36,7 +36,7 @@ Rows = list[Case]
 def forks_beside_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the pool fork in a process of the tests, whose other threads hold none of its locks; however few the rows."""
     monkeypatch.setattr(process_pool, "can_fork", lambda: True)
-    monkeypatch.setattr(process_pool, "MIN_INFERENCES", 0.0)
+    monkeypatch.setattr(process_pool, "MIN_BLOCK_S", 0.0)
 
 
 def rows(*areas: str, each: int = 1) -> Rows:
