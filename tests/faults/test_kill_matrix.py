@@ -15,9 +15,9 @@ from conformance.spec import ledger
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Party
 from reference_server import faults
-from tests.support import valid_servers
+from tests.support import kept_results, sampling, valid_servers
 from tests.support.kill_matrix_page import format_line, render
-from tests.support.matrix import find_complaints, find_false_alarms, is_seen_by, load_all, run
+from tests.support.matrix import find_complaints, find_false_alarms, is_seen_by, load_all, run, run_changed
 from tests.support.quick_record import list_server_rows, read_record, read_seen_by
 from tests.support.samples import SEEN_BY
 from tests.support.sightings import Sighting
@@ -30,7 +30,11 @@ UNBROKEN: Mapping[str, str] = {}
 
 @pytest.fixture(scope="session")
 def sightings() -> dict[str, Sighting]:
-    return run(load_all(), whole=False)
+    if sampling.is_whole:
+        return run(load_all())
+    kept = kept_results.read()
+    changed = dict(run_changed(kept))
+    return {name: changed.get(name) or kept.get_sighting(name) for name in load_all()}
 
 
 @on_each(faults.load())

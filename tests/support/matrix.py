@@ -6,6 +6,8 @@ import pickle
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +19,8 @@ from conformance.spec.result import CheckResult
 from reference_server import faults
 from reference_server.faults import Fault
 from reference_server.limits import Limits
-from tests.support import valid_servers
+from tests.support import kept_results, valid_servers
+from tests.support.kept_results import KeptResults
 from tests.support.samples import (
     collect_hostile_rows,
     collect_plain_walk_rows,
@@ -86,6 +89,25 @@ def read_steps(file: Path) -> tuple[Steps, Steps]:
     return found
 
 
+def find_wrong(sighting: Sighting, fault: Fault) -> list[str]:
+    """Return what is wrong with what was seen of a fault or of a valid server, one line each."""
+    is_valid = fault.name in valid_servers.load()
+    return (find_false_alarms if is_valid else find_complaints)(sighting, fault)
+
+
+def _select_rows(fault: Fault, steps: Path) -> Rows:
+    """Return the rows outside the walk that may see a fault."""
+    return select_relevant(fault, collect_rows(over_grpc=fault.over_grpc), read_steps(steps)[fault.over_grpc])
+
+
+def _select_walk_rows(fault: Fault, *, whole: bool) -> Rows:
+    """Return rows of the walk that a valid server has to pass; of a fault there are none."""
+    if fault.over_grpc or fault.name not in valid_servers.load():
+        return []
+    samples = collect_walk_samples()
+    return [*(samples if whole else shuffle_rows(fault, samples)[:1]), *collect_plain_walk_rows()]
+
+
 def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     fault = load_all()[name]
     if is_hostile(fault):
@@ -93,19 +115,36 @@ def _see_in_worker(name: str, steps: Path, *, whole: bool) -> Sighting:
     if fault.walks:
         walk = collect_walk_rows(fault.walks)
         return see(get_server(), fault, walk if whole else sort_known_first(fault, walk), until=())
-    is_honest = name in valid_servers.load()
-    rows = collect_rows(over_grpc=fault.over_grpc)
-    found = select_relevant(fault, rows, read_steps(steps)[fault.over_grpc])
-    more, plain = (collect_walk_samples(), collect_plain_walk_rows()) if is_honest and not fault.over_grpc else ([], [])
+    found = _select_rows(fault, steps)
     for is_doubted in () if whole else (False, True):
-        sighting = _see_sampled(fault, found, [*shuffle_rows(fault, more)[:1], *plain], is_doubted=is_doubted)
-        if not (find_false_alarms if is_honest else find_complaints)(sighting, fault):
-            return sighting
-    sighting = see(get_server(), fault, [*found, *more, *plain])
-    if not (whole and is_honest):
+        sighting = _see_sampled(fault, found, _select_walk_rows(fault, whole=False), is_doubted=is_doubted)
+        if not find_wrong(sighting, fault):
+            return replace(sighting, doubted=is_doubted)
+    sighting = replace(see(get_server(), fault, [*found, *_select_walk_rows(fault, whole=True)]), doubted=not whole)
+    if not whole or fault.name not in valid_servers.load():
         return sighting
     over = [case for case in collect_hostile_rows() if case[0].is_over_grpc == fault.over_grpc]
     return sighting.and_then(see(get_impatient_server(), fault, over))
+
+
+def _list_deciding_rows(fault: Fault, steps: Path) -> Rows:
+    """Return the rows that a sample without doubts is of: where they are as before, so is what is seen."""
+    if is_hostile(fault):
+        return select_hostile_rows(fault)
+    if fault.walks:
+        return collect_walk_rows(fault.walks)
+    found = _select_rows(fault, steps)
+    if fault.broad:
+        return found
+    answering = select_answering(found, fault.breaks)
+    return [*sample_rows(fault, found), *answering, *_select_walk_rows(fault, whole=False)]
+
+
+def _see_if_changed(name: str, steps: Path, kept: str) -> tuple[str, Sighting | None]:
+    """Return the digest of a fault, and what is seen of it unless the digest is the one that was kept."""
+    fault = load_all()[name]
+    digest = kept_results.digest_fault(fault, _list_deciding_rows(fault, steps))
+    return digest, None if digest == kept else _see_in_worker(name, steps, whole=False)
 
 
 def _see_sampled(fault: Fault, found: Rows, more: Rows, *, is_doubted: bool) -> Sighting:
@@ -152,13 +191,39 @@ def run_each(names: Iterable[str], *, whole: bool = True) -> Iterator[tuple[str,
         whole: every row that may see a fault, and of honest servers what they withstand; else a sample, and every row
             where the sample raises a doubt.
     """
+    with _open_workers() as (pool, steps):
+        futures = {name: pool.submit(_see_in_worker, name, steps, whole=whole) for name in names}
+        for name, future in futures.items():
+            yield name, future.result()
+
+
+def run_changed(kept: KeptResults) -> Iterator[tuple[str, Sighting]]:
+    """Run samples of rows against every fault and valid server whose kept result holds no more; yield what is seen.
+
+    What is as it should be is kept, with the digest of what decides it.
+    """
+    known = load_all()
+    names = [name for name in known if not kept.holds(name)]
+    if not names:
+        return
+    with _open_workers() as (pool, steps):
+        futures = {name: pool.submit(_see_if_changed, name, steps, kept.get_digest(name)) for name in names}
+        for name, future in futures.items():
+            digest, sighting = future.result()
+            if sighting is not None:
+                kept.keep(sighting, digest, is_right=not find_wrong(sighting, known[name]))
+                yield name, sighting
+    kept.renew(known)
+
+
+@contextmanager
+def _open_workers() -> Iterator[tuple[ProcessPoolExecutor, Path]]:
+    """Start processes, and write down the steps of rows, which they read from a file."""
     pool = ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn"))
     with pool, TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
         steps.write_bytes(pickle.dumps(tuple(pool.map(trace_rows, (load_all, load_all), (False, True)))))
-        futures = {name: pool.submit(_see_in_worker, name, steps, whole=whole) for name in names}
-        for name, future in futures.items():
-            yield name, future.result()
+        yield pool, steps
 
 
 def find_complaints(sighting: Sighting, fault: Fault) -> list[str]:
@@ -198,13 +263,9 @@ def main(names: list[str]) -> int:
         raise SystemExit(f"no fault and no variation: {', '.join(sorted(unknown))}")
     misfits = 0
     for name, sighting in run_each([name for name in known if not names or name in names]):
-        judge, praise = (
-            (find_false_alarms, "fails nothing")
-            if name in valid_servers.load()
-            else (find_complaints, "killed exactly")
-        )
+        praise = "fails nothing" if name in valid_servers.load() else "killed exactly"
         print(f"{name} ({sighting.seconds} s): {', '.join(known[name].breaks)}", flush=True)  # noqa: T201
-        wrong = judge(sighting, known[name])
+        wrong = find_wrong(sighting, known[name])
         misfits += bool(wrong)
         _print(sighting, wrong or [praise])
     return misfits

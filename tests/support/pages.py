@@ -31,8 +31,9 @@ from reference_server import faults
 from tests.clients import alterations
 from tests.clients import kill_matrix_page as clients_matrix
 from tests.strangers import bugs
-from tests.support import history_page, quick_rows, results, strangers_page
+from tests.support import history_page, kept_results, quick_rows, results, strangers_page
 from tests.support import kill_matrix_page as matrix
+from tests.support.matrix import find_wrong, load_all, run_changed
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -135,6 +136,15 @@ def write_pages() -> None:
         print(path.relative_to(ROOT))  # noqa: T201
     for path, text in render_pages():
         path.write_text(text, encoding="utf-8")
+    keep_results()
+
+
+def keep_results() -> None:
+    """Run the faults and valid servers of which something has changed, keep the results, and name what is wrong."""
+    kept = kept_results.read()
+    for name, sighting in run_changed(kept):
+        print(f"{name} ({sighting.seconds} s)", *find_wrong(sighting, load_all()[name]), sep="\n    ")  # noqa: T201
+    kept_results.write(kept)
 
 
 def main(arguments: Sequence[str]) -> int:

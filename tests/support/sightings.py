@@ -62,12 +62,14 @@ class Sighting:
     Attributes:
         touched: whether the steps that the fault replaces were ever taken.
         seconds: how long the run took.
+        doubted: whether a sample of rows raised a doubt, so that more were run.
     """
 
     name: str
     touched: bool
     misses: list[UnmetRow] = field(default_factory=list)
     seconds: float = 0.0
+    doubted: bool = False
 
     def select(self, *outcomes: str) -> list[UnmetRow]:
         """Return the rows with these outcomes."""
