@@ -20,7 +20,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -29,6 +29,7 @@ from unittest.mock import patch
 Body = Callable[..., Any]
 Original = Callable[..., Any]
 CLIENT = "tests.clients.honest"
+ROW = "row"  # the name of an alteration that has none before it is loaded
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Alteration:
     def subject(self) -> str:
         """The module in which it stands."""
         return self.body.__module__.rpartition(".")[2]
+
+    def says(self, sentence: str) -> Alteration:
+        """Say in one sentence what the client does, and return the alteration."""
+        self.body.__doc__ = sentence
+        return self
 
     @property
     def transports(self) -> tuple[str, ...]:
@@ -102,8 +108,21 @@ def load(kind: str) -> dict[str, Alteration]:
     modules = [
         importlib.import_module(f"{package.__name__}.{one.name}") for one in pkgutil.iter_modules(package.__path__)
     ]
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, Alteration)]
+    found = [
+        _name_row(variable, value, module.__name__)
+        for module in modules
+        for variable, value in vars(module).items()
+        if isinstance(value, Alteration)
+    ]
     return {one.name: one for one in found}
+
+
+def _name_row(variable: str, found: Alteration, module: str) -> Alteration:
+    """Return an alteration; name it after its variable if it is a row of `steps`."""
+    if found.name != ROW:
+        return found
+    found.body.__name__, found.body.__module__ = variable, module
+    return replace(found, name=variable.replace("_", "-"))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.answer import LENGTH, Answer
@@ -23,10 +24,9 @@ def half_subnormals_flushed(original: Original, datatype: str, shape: Sequence[i
     return bytes(original(datatype, shape, [one if abs(one) >= least else 0.0 for one in data]))
 
 
-@fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BYTES")
-def one_string_without_its_length(original: Original, datatype: str, shape: Sequence[int], data: bytes) -> bytes:
-    """A binary output of BYTES with one element is given to the caller without its length."""
-    return data[4:] if list(shape) == [1] else bytes(original(datatype, shape, data))
+one_string_without_its_length = steps.FROM_BINARY.after(
+    "CLIENT-READS-VALUES", lambda made, shape, piece: piece[4:] if list(shape) == [1] else made, datatypes="BYTES"
+).says("A binary output of BYTES with one element is given to the caller without its length.")
 
 
 @fault("answer.from_json", misses="CLIENT-READS-NUMBERS", datatypes="FP16 BF16 FP32 FP64")
@@ -52,11 +52,9 @@ def decimals_truncated(original: Original, datatype: str, shape: Sequence[int], 
     )
 
 
-@fault("answer.decoded", misses="CLIENT-READS-FRAMING")
-def compressed_answers_read_once(original: Original, body: bytes, coding: str | None) -> bytes:
-    """Of a compressed answer only what a single read unpacks is kept."""
-    found = bytes(original(body, coding))
-    return found[:UNPACKED] if coding else found
+compressed_answers_read_once = steps.DECODED.after(
+    "CLIENT-READS-FRAMING", lambda found, coding: found[:UNPACKED] if coding else found
+).says("Of a compressed answer only what a single read unpacks is kept.")
 
 
 @fault("answer.json_length", misses="CLIENT-READS-JSON")

@@ -7,6 +7,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import answer
 from tests.clients.honest.answer import Answer
@@ -19,11 +20,9 @@ from tests.clients.honest.tensors import strings
 HEADER = "Inference-Header-Content-Length"
 
 
-@fault("connection.field_name", misses="CLIENT-READS-FRAMING")
-def header_case_sensitive(original: Original, name: str) -> str:
-    """The inference header of an answer is found only as the documents spell it."""
-    made = str(original(name))
-    return f"not-{made}" if made == HEADER.lower() and name != HEADER else made
+header_case_sensitive = steps.FIELD_NAME.after(
+    "CLIENT-READS-FRAMING", lambda made, name: f"not-{made}" if made == HEADER.lower() and name != HEADER else made
+).says("The inference header of an answer is found only as the documents spell it.")
 
 
 @fault("connection.read_body", misses="CLIENT-READS-FRAMING")
@@ -35,10 +34,10 @@ def chunked_unread(original: Original, connection: Connection, status: int, fiel
     return body, has_end
 
 
-@fault("connection.read_chunks", misses="CLIENT-READS-FRAMING")
-def first_chunk_only(_original: Original, connection: Connection) -> bytes:
-    """Of an answer in chunks the first one alone is read."""
-    return read_exactly(connection, int(read_line(connection).partition(";")[0], 16))
+first_chunk_only = steps.READ_CHUNKS.instead(
+    "CLIENT-READS-FRAMING",
+    lambda connection: read_exactly(connection, int(read_line(connection).partition(";")[0], 16)),
+).says("Of an answer in chunks the first one alone is read.")
 
 
 @fault("connection.read_exactly", misses="CLIENT-READS-FRAMING CLIENT-READS-VALUES")
@@ -50,10 +49,9 @@ def one_read_is_the_body(_original: Original, connection: Connection, length: in
     return found
 
 
-@fault("answer.decoded", misses="CLIENT-READS-FRAMING CLIENT-REFUSES-WRONG")
-def gzip_answer_unread(_original: Original, body: bytes, _coding: str | None) -> bytes:
-    """The content coding of an answer is not undone, though the request accepts it."""
-    return body
+gzip_answer_unread = steps.DECODED.instead("CLIENT-READS-FRAMING CLIENT-REFUSES-WRONG", lambda body: body).says(
+    "The content coding of an answer is not undone, though the request accepts it."
+)
 
 
 @fault("answer.given", misses="CLIENT-READS-FRAMING")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import answer, tensors
 from tests.clients.honest.answer import Answer
@@ -29,28 +30,21 @@ def outputs_by_position(original: Original, *arguments: Any) -> Any:
     return tuple(replace(one, name=names[place]) if place < len(names) else one for place, one in enumerate(found))
 
 
-@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", broad=True)
-def first_output_only(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> Any:
-    """The caller is given the first output alone."""
-    return original(asked, outputs[:1])
-
-
-@fault("lines.shown", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM")
-def empty_output_left_out(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> Any:
-    """The caller is not given an output without elements."""
-    return original(asked, [output for output in outputs if output.data])
-
-
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM")
-def shape_flattened(original: Original, output: Tensor) -> Any:
-    """The caller is given every output with one dimension."""
-    return original(replace(output, shape=(tensors.count(output.shape),)))
-
-
-@fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc")
-def int8_as_uint8(original: Original, output: Tensor) -> Any:
-    """The caller is given INT8 as UINT8."""
-    return original(replace(output, datatype="UINT8") if output.datatype == "INT8" else output)
+first_output_only = steps.SHOWN.before(
+    "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", outputs=lambda outputs: outputs[:1], broad=True
+).says("The caller is given the first output alone.")
+empty_output_left_out = steps.SHOWN.before(
+    "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM",
+    outputs=lambda outputs: [output for output in outputs if output.data],
+).says("The caller is not given an output without elements.")
+shape_flattened = steps.SHOWN_TENSOR.before(
+    "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM",
+    output=lambda output: replace(output, shape=(tensors.count(output.shape),)),
+).says("The caller is given every output with one dimension.")
+int8_as_uint8 = steps.SHOWN_TENSOR.before(
+    "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc",
+    output=lambda output: replace(output, datatype="UINT8") if output.datatype == "INT8" else output,
+).says("The caller is given INT8 as UINT8.")
 
 
 @fault("lines.shown_tensor", misses="CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc", datatypes="BYTES")
@@ -121,10 +115,9 @@ def order_of_asking(original: Original, asked: CallerRequest, entries: Any, data
     return tuple(original(asked, sorted(entries, key=lambda one: order.get(one.get("name"), len(order))), data))
 
 
-@fault("answer.read_outputs", misses="CLIENT-READS-ORDER")
-def order_of_names(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Tensors:
-    """Binary data of an answer are read in the order of the names of the outputs."""
-    return tuple(original(asked, sorted(entries, key=lambda one: str(one.get("name"))), data))
+order_of_names = steps.READ_OUTPUTS.before(
+    "CLIENT-READS-ORDER", entries=lambda entries: sorted(entries, key=lambda one: str(one.get("name")))
+).says("Binary data of an answer are read in the order of the names of the outputs.")
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-FORM-UNASKED")
@@ -185,10 +178,9 @@ def white_space_unread(original: Original, text: bytes) -> dict[str, Any]:
     return said
 
 
-@fault("answer.parsed", misses="CLIENT-READS-JSON CLIENT-READS-VALUES")
-def escapes_unread(original: Original, text: bytes) -> dict[str, Any]:
-    """Escapes in the JSON of an answer are left as they are."""
-    return dict(original(text.replace(b"\\u", b"\\\\u")))
+escapes_unread = steps.PARSED.before(
+    "CLIENT-READS-JSON CLIENT-READS-VALUES", text=lambda text: text.replace(b"\\u", b"\\\\u")
+).says("Escapes in the JSON of an answer are left as they are.")
 
 
 @fault("answer.parsed", misses="CLIENT-READS-JSON CLIENT-READS-UNKNOWN-MEMBERS")
@@ -212,11 +204,9 @@ def unknown_members_refused(original: Original, text: bytes) -> dict[str, Any]:
     return said
 
 
-@fault("answer.announced_size", misses="CLIENT-READS-JSON")
-def only_parameter_read(original: Original, entry: dict[str, Any]) -> int | None:
-    """The size of an output is read only where its parameters hold nothing else."""
-    size: int | None = original(entry)
-    return size if len(entry.get("parameters") or ()) < 2 else None
+only_parameter_read = steps.ANNOUNCED_SIZE.after(
+    "CLIENT-READS-JSON", lambda size, entry: size if len(entry.get("parameters") or ()) < 2 else None
+).says("The size of an output is read only where its parameters hold nothing else.")
 
 
 @fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BYTES")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.answer import Answer
 from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError, RefusedError, Tensor
 from tests.clients.honest.connection import Connection
 from tests.clients.honest.grpc_client import GrpcClient
@@ -19,17 +19,13 @@ from tests.clients.honest.http_client import HttpClient
 MAX_BYTES = 1 << 26  # that a client makes up
 
 
-@fault("answer.json_length", misses="CLIENT-REFUSES-WRONG CLIENT-READS-FRAMING")
-def header_past_the_end_cut(original: Original, found: Answer) -> int | None:
-    """An inference header that leads past the end is taken for the length of the body."""
-    length: int | None = original(found)
-    return None if length is None else min(length, len(found.body))
-
-
-@fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
-def leftover_bytes_passed_over(original: Original, data: bytes, sizes: Sequence[int]) -> list[bytes]:
-    """Bytes behind the last output are passed over."""
-    return list(original(data[: sum(sizes)], sizes))
+header_past_the_end_cut = steps.ANSWER_JSON_LENGTH.after(
+    "CLIENT-REFUSES-WRONG CLIENT-READS-FRAMING",
+    lambda length, answer: None if length is None else min(length, len(answer.body)),
+).says("An inference header that leads past the end is taken for the length of the body.")
+leftover_bytes_passed_over = steps.CUT.before("CLIENT-REFUSES-WRONG", data=lambda data, sizes: data[: sum(sizes)]).says(
+    "Bytes behind the last output are passed over."
+)
 
 
 @fault("answer.cut", misses="CLIENT-REFUSES-WRONG")
@@ -117,10 +113,9 @@ def last_chunk_unneeded(original: Original, connection: Connection) -> bytes:
         del vars(connection)["receive"]
 
 
-@fault("connection.Connection.left", misses="CLIENT-ENDS", broad=True)
-def hangs_on_silence(_original: Original, _connection: Connection) -> float:
-    """The time that the caller gives is not kept: silence is waited for."""
-    return 3600.0
+hangs_on_silence = steps.LEFT.instead("CLIENT-ENDS", lambda: 3600.0, broad=True).says(
+    "The time that the caller gives is not kept: silence is waited for."
+)
 
 
 @fault("http_client.HttpClient.put_back", "connection.Connection.is_usable", misses="CLIENT-GOES-ON", broad=True)
@@ -153,11 +148,9 @@ def stays_broken_after_an_error(
     return infer_until_error(original, client, asked, timeout, "client")
 
 
-@fault("answer.announced_size", misses="CLIENT-REFUSES-WRONG")
-def size_of_32_bits(original: Original, entry: dict[str, Any]) -> int | None:
-    """A size is read as a number of 32 bits, and wraps."""
-    size: int | None = original(entry)
-    return None if size is None else size % 2**32
+size_of_32_bits = steps.ANNOUNCED_SIZE.after(
+    "CLIENT-REFUSES-WRONG", lambda size: None if size is None else size % 2**32
+).says("A size is read as a number of 32 bits, and wraps.")
 
 
 @fault("answer.from_binary", misses="CLIENT-REFUSES-WRONG", datatypes="BOOL")
@@ -178,7 +171,6 @@ def id_not_compared(original: Original, asked: CallerRequest, said: Any, outputs
     original(replace(asked, id=None), said, outputs)
 
 
-@fault("connection.Connection.is_usable", misses="CLIENT-GOES-ON")
-def dead_connection_used(_original: Original, _connection: Connection) -> bool:
-    """A kept connection that the server has ended is used for the next inference, which fails."""
-    return True
+dead_connection_used = steps.IS_USABLE.instead("CLIENT-GOES-ON", lambda: True).says(
+    "A kept connection that the server has ended is used for the next inference, which fails."
+)

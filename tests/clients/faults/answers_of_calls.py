@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.faults.answer_wrong import infer_until_error
 from tests.clients.honest import tensors
@@ -41,17 +42,12 @@ def int64_of_calls_through_a_double(original: Original, datatype: str, numbers: 
     return [min(int(float(one)), top) for one in found]
 
 
-@fault("grpc_answer.read_output", misses="CLIENT-READS-VALUES/grpc")
-def one_element_as_a_scalar(original: Original, output: Output, data: bytes) -> Tensor:
-    """An output of one element in an answer to a call is given to the caller as a scalar, without its dimension."""
-    found: Tensor = original(output, data)
-    return replace(found, shape=()) if found.shape == (1,) else found
-
-
-@fault("grpc_answer.in_order", misses="CLIENT-READS-ORDER/grpc", broad=True)
-def raw_outputs_in_reverse(_original: Original, entries: list[bytes]) -> list[bytes]:
-    """The entries of raw_output_contents are read in reverse order."""
-    return entries[::-1]
+one_element_as_a_scalar = steps.READ_RAW_OUTPUT.after(
+    "CLIENT-READS-VALUES/grpc", lambda found: replace(found, shape=()) if found.shape == (1,) else found
+).says("An output of one element in an answer to a call is given to the caller as a scalar, without its dimension.")
+raw_outputs_in_reverse = steps.RAW_IN_ORDER.instead(
+    "CLIENT-READS-ORDER/grpc", lambda entries: entries[::-1], broad=True
+).says("The entries of raw_output_contents are read in reverse order.")
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-ORDER/grpc")
@@ -87,10 +83,9 @@ def classes_of_calls_unread(original: Original, asked: CallerRequest, said: Resp
     return tuple(original(asked, said))
 
 
-@fault("grpc_client.refused", misses="CLIENT-READS-ERROR/grpc CLIENT-READS-ERROR-TEXT/grpc")
-def status_unread(_original: Original, _error: Any) -> bytes:
-    """A call that ends with another status than OK gives the caller no outputs, and no error."""
-    return b""
+status_unread = steps.CALL_REFUSED.instead("CLIENT-READS-ERROR/grpc CLIENT-READS-ERROR-TEXT/grpc", lambda: b"").says(
+    "A call that ends with another status than OK gives the caller no outputs, and no error."
+)
 
 
 @fault("grpc_answer.given", "grpc_client.refused", misses="CLIENT-READS-ERROR/grpc CLIENT-READS-ERROR-TEXT/grpc")
@@ -150,10 +145,9 @@ def contents_of_another_datatype_read(original: Original, output: Output) -> byt
     return bytes(original(output))
 
 
-@fault("grpc_client.deadline", misses="CLIENT-ENDS/grpc", broad=True)
-def calls_without_deadline(_original: Original, _timeout: float) -> float | None:
-    """A call has no deadline."""
-    return None
+calls_without_deadline = steps.DEADLINE.instead("CLIENT-ENDS/grpc", lambda: None, broad=True).says(
+    "A call has no deadline."
+)
 
 
 @fault("grpc_client.GrpcClient.infer", misses="CLIENT-GOES-ON/grpc", broad=True)

@@ -5,41 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, RefusedError, RequestedOutput, Tensor
 from tests.clients.honest.protobuf import integer, integers, message, text
 
-
-@fault("grpc_request.named", misses="CLIENT-SENDS-POST/grpc")
-def version_left_out_of_calls(_original: Original, asked: CallerRequest) -> bytes:
-    """The version that the caller names is not in the call."""
-    return text(1, asked.model)
-
-
-@fault("grpc_request.described_input", misses="CLIENT-SENDS-MEMBERS/grpc")
-def datatypes_of_numpy_in_calls(original: Original, tensor: Tensor) -> bytes:
-    """Datatypes in calls have the names of numpy."""
-    made = bytes(original(tensor))
-    return made.replace(text(2, tensor.datatype), text(2, tensor.datatype.lower()), 1)
-
-
-@fault("grpc_request.described_output", misses="CLIENT-SENDS-MEMBERS/grpc")
-def outputs_without_name(original: Original, output: RequestedOutput) -> bytes:
-    """An output that a call asks for has no name."""
-    return bytes(original(RequestedOutput("", output.form, output.classes)))
-
-
-@fault("grpc_request.parameter", misses="CLIENT-SENDS-CLASSIFICATION/grpc")
-def classes_as_string_param(_original: Original, field: int, key: str, value: bytes) -> bytes:
-    """The count of classes is a `string_param`."""
-    return message(field, text(1, key) + message(2, text(3, str(value[-1]))))
-
-
-@fault("grpc_request.request", misses="CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
-def classification_of_the_call_too(original: Original, asked: CallerRequest) -> bytes:
-    """The call has a `classification` of the client's own, beside what it asks of outputs."""
-    return bytes(original(asked)) + message(4, text(1, "classification") + message(2, integer(2, 9)))
+version_left_out_of_calls = steps.NAMED.instead("CLIENT-SENDS-POST/grpc", lambda asked: text(1, asked.model)).says(
+    "The version that the caller names is not in the call."
+)
+datatypes_of_numpy_in_calls = steps.CALL_INPUT.after(
+    "CLIENT-SENDS-MEMBERS/grpc",
+    lambda made, tensor: made.replace(text(2, tensor.datatype), text(2, tensor.datatype.lower()), 1),
+).says("Datatypes in calls have the names of numpy.")
+outputs_without_name = steps.CALL_OUTPUT.before(
+    "CLIENT-SENDS-MEMBERS/grpc", output=lambda output: RequestedOutput("", output.form, output.classes)
+).says("An output that a call asks for has no name.")
+classes_as_string_param = steps.PARAMETER.instead(
+    "CLIENT-SENDS-CLASSIFICATION/grpc",
+    lambda field, key, value: message(field, text(1, key) + message(2, text(3, str(value[-1])))),
+).says("The count of classes is a `string_param`.")
+classification_of_the_call_too = steps.CALL_REQUEST.after(
+    "CLIENT-SENDS-CLASSIFICATION-PLACE/grpc",
+    lambda made: made + message(4, text(1, "classification") + message(2, integer(2, 9))),
+).says("The call has a `classification` of the client's own, beside what it asks of outputs.")
 
 
 @fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc CLIENT-SENDS-CLASSIFICATION-PLACE/grpc")
@@ -51,29 +40,20 @@ def classification_of_the_call(original: Original, asked: CallerRequest) -> byte
     return made + b"".join(message(4, text(1, "classification") + message(2, b"\x10%c" % count)) for count in counts)
 
 
-@fault("grpc_request.contents_field", misses="CLIENT-SENDS-DATA/grpc")
-def int64_in_the_field_of_int32(original: Original, datatype: str) -> int:
-    """Typed contents of INT64 stand in `int_contents`."""
-    return 2 if datatype == "INT64" else int(original(datatype))
-
-
-@fault("grpc_request.contents_field", misses="CLIENT-SENDS-DATA/grpc")
-def unsigned_in_the_field_of_signed(original: Original, datatype: str) -> int:
-    """Typed contents of UINT8 and UINT16 stand in `int_contents`."""
-    return 2 if datatype in ("UINT8", "UINT16") else int(original(datatype))
-
-
-@fault("grpc_request.typed_elements", misses="CLIENT-SENDS-VALUES/grpc CLIENT-SENDS-ELEMENTS/grpc", datatypes="UINT8")
-def uint8_sign_extended_in_calls(original: Original, tensor: Tensor) -> list[int]:
-    """A UINT8 of 200 is 4294967240 in typed contents."""
-    found = original(tensor)
-    return [element if element < 128 else element - 256 + (1 << 32) for element in found]
-
-
-@fault("grpc_request.typed_elements", misses="CLIENT-SENDS-DATA/grpc")
-def last_element_left_out_of_calls(original: Original, tensor: Tensor) -> list[int]:
-    """The last element of typed contents is left out."""
-    return list(original(tensor)[:-1])
+int64_in_the_field_of_int32 = steps.CONTENTS_FIELD.after(
+    "CLIENT-SENDS-DATA/grpc", lambda made, datatype: 2 if datatype == "INT64" else made
+).says("Typed contents of INT64 stand in `int_contents`.")
+unsigned_in_the_field_of_signed = steps.CONTENTS_FIELD.after(
+    "CLIENT-SENDS-DATA/grpc", lambda made, datatype: 2 if datatype in ("UINT8", "UINT16") else made
+).says("Typed contents of UINT8 and UINT16 stand in `int_contents`.")
+uint8_sign_extended_in_calls = steps.TYPED_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES/grpc CLIENT-SENDS-ELEMENTS/grpc",
+    lambda found: [element if element < 128 else element - 256 + (1 << 32) for element in found],
+    datatypes="UINT8",
+).says("A UINT8 of 200 is 4294967240 in typed contents.")
+last_element_left_out_of_calls = steps.TYPED_ELEMENTS.after(
+    "CLIENT-SENDS-DATA/grpc", lambda made: list(made[:-1])
+).says("The last element of typed contents is left out.")
 
 
 @fault("grpc_request.typed_elements", misses="CLIENT-SENDS-VALUES/grpc", datatypes="INT64 UINT64")
@@ -84,16 +64,14 @@ def int64_through_a_double_in_calls(original: Original, tensor: Tensor) -> list[
     return [min(int(float(one)), top) for one in found]
 
 
-@fault("grpc_request.contents", misses="CLIENT-SENDS-FP16/grpc", datatypes="FP16 BF16")
-def fp16_in_the_field_of_fp32(_original: Original, tensor: Tensor) -> bytes:
-    """Typed contents of FP16 stand in `fp32_contents`."""
-    return message(6, tensors.packed("FP32", tensors.elements(tensor.datatype, tensor.data)))
-
-
-@fault("grpc_request.contents", misses="CLIENT-SENDS-DATA/grpc", datatypes="BYTES")
-def bytes_framed_in_typed_contents(_original: Original, tensor: Tensor) -> bytes:
-    """Typed contents of BYTES are one element, the binary form of all."""
-    return message(8, tensor.data)
+fp16_in_the_field_of_fp32 = steps.CONTENTS.instead(
+    "CLIENT-SENDS-FP16/grpc",
+    lambda tensor: message(6, tensors.packed("FP32", tensors.elements(tensor.datatype, tensor.data))),
+    datatypes="FP16 BF16",
+).says("Typed contents of FP16 stand in `fp32_contents`.")
+bytes_framed_in_typed_contents = steps.CONTENTS.instead(
+    "CLIENT-SENDS-DATA/grpc", lambda tensor: message(8, tensor.data), datatypes="BYTES"
+).says("Typed contents of BYTES are one element, the binary form of all.")
 
 
 @fault("grpc_request.contents", misses="CLIENT-SENDS-VALUES/grpc", datatypes="BYTES")
@@ -111,47 +89,31 @@ def raw_and_typed_contents(original: Original, tensor: Tensor) -> bytes:
     return made + message(5, integers(2, tensors.elements("INT32", tensor.data)))
 
 
-@fault("grpc_request.entries", misses="CLIENT-SENDS-ORDER/grpc")
-def raw_entries_in_reverse(original: Original, inputs: Sequence[Tensor]) -> list[bytes]:
-    """The entries of raw_input_contents are in reverse order."""
-    return list(original(inputs)[::-1])
-
-
-@fault("grpc_request.entries", misses="CLIENT-SENDS-ORDER/grpc")
-def raw_entries_in_one(original: Original, inputs: Sequence[Tensor]) -> list[bytes]:
-    """raw_input_contents is one entry for all inputs."""
-    return [b"".join(original(inputs))] if inputs else []
-
-
-@fault("grpc_request.entries", misses="CLIENT-SENDS-ORDER/grpc")
-def raw_entries_of_empty_left_out(original: Original, inputs: Sequence[Tensor]) -> list[bytes]:
-    """An input without elements has no entry in raw_input_contents."""
-    return [entry for entry in original(inputs) if entry]
-
-
-@fault("grpc_request.entry", misses="CLIENT-SENDS-SIZE/grpc", datatypes="FP16")
-def fp16_as_eight_bytes_in_calls(_original: Original, tensor: Tensor) -> bytes:
-    """An element of FP16 is eight bytes in raw_input_contents."""
-    return tensors.packed("FP64", tensors.elements("FP16", tensor.data))
-
-
-@fault("grpc_request.entry", misses="CLIENT-SENDS-BYTES/grpc", datatypes="BYTES")
-def bytes_without_prefix_in_calls(_original: Original, tensor: Tensor) -> bytes:
-    """Elements of BYTES have no length before them in raw_input_contents."""
-    return b"".join(tensors.strings(tensor.data))
-
-
-@fault("grpc_request.entry", misses="CLIENT-SENDS-BYTES/grpc", datatypes="BYTES")
-def bytes_prefix_big_endian_in_calls(_original: Original, tensor: Tensor) -> bytes:
-    """The lengths of elements of BYTES are big-endian in raw_input_contents."""
-    return b"".join(len(one).to_bytes(4, "big") + one for one in tensors.strings(tensor.data))
-
-
-@fault("grpc_request.entry", misses="CLIENT-SENDS-BOOL/grpc", datatypes="BOOL")
-def bool_as_255_in_calls(original: Original, tensor: Tensor) -> bytes:
-    """True is a byte of 255 in raw_input_contents."""
-    made = bytes(original(tensor))
-    return made.replace(b"\x01", b"\xff")
+raw_entries_in_reverse = steps.ENTRIES.after("CLIENT-SENDS-ORDER/grpc", lambda made: list(made[::-1])).says(
+    "The entries of raw_input_contents are in reverse order."
+)
+raw_entries_in_one = steps.ENTRIES.after(
+    "CLIENT-SENDS-ORDER/grpc", lambda made, inputs: [b"".join(made)] if inputs else []
+).says("raw_input_contents is one entry for all inputs.")
+raw_entries_of_empty_left_out = steps.ENTRIES.after(
+    "CLIENT-SENDS-ORDER/grpc", lambda made: [entry for entry in made if entry]
+).says("An input without elements has no entry in raw_input_contents.")
+fp16_as_eight_bytes_in_calls = steps.ENTRY.instead(
+    "CLIENT-SENDS-SIZE/grpc",
+    lambda tensor: tensors.packed("FP64", tensors.elements("FP16", tensor.data)),
+    datatypes="FP16",
+).says("An element of FP16 is eight bytes in raw_input_contents.")
+bytes_without_prefix_in_calls = steps.ENTRY.instead(
+    "CLIENT-SENDS-BYTES/grpc", lambda tensor: b"".join(tensors.strings(tensor.data)), datatypes="BYTES"
+).says("Elements of BYTES have no length before them in raw_input_contents.")
+bytes_prefix_big_endian_in_calls = steps.ENTRY.instead(
+    "CLIENT-SENDS-BYTES/grpc",
+    lambda tensor: b"".join(len(one).to_bytes(4, "big") + one for one in tensors.strings(tensor.data)),
+    datatypes="BYTES",
+).says("The lengths of elements of BYTES are big-endian in raw_input_contents.")
+bool_as_255_in_calls = steps.ENTRY.after(
+    "CLIENT-SENDS-BOOL/grpc", lambda made: made.replace(b"\x01", b"\xff"), datatypes="BOOL"
+).says("True is a byte of 255 in raw_input_contents.")
 
 
 @fault("grpc_request.entry", misses="CLIENT-SENDS-LITTLE-ENDIAN/grpc")
@@ -164,10 +126,9 @@ def elements_big_endian_in_calls(original: Original, tensor: Tensor) -> bytes:
     return b"".join(made[at : at + size][::-1] for at in range(0, len(made), size))
 
 
-@fault("grpc_request.shape", misses="CLIENT-SENDS-VALUES/grpc")
-def scalar_as_one_element_in_calls(original: Original, sizes: Sequence[int]) -> bytes:
-    """A tensor of rank 0 has the shape [1] in calls."""
-    return bytes(original(sizes or [1]))
+scalar_as_one_element_in_calls = steps.SHAPE.before("CLIENT-SENDS-VALUES/grpc", sizes=lambda sizes: sizes or [1]).says(
+    "A tensor of rank 0 has the shape [1] in calls."
+)
 
 
 @fault("grpc_request.described_input", misses="CLIENT-SENDS-VALUES/grpc")
@@ -178,16 +139,12 @@ def int8_not_sent_in_calls(original: Original, tensor: Tensor) -> bytes:
     return bytes(original(tensor))
 
 
-@fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc")
-def outputs_left_out_of_calls(original: Original, asked: CallerRequest) -> bytes:
-    """A call lists no output."""
-    return bytes(original(CallerRequest(**{**vars(asked), "outputs": None})))
-
-
-@fault("grpc_request.request", misses="CLIENT-SENDS-OUTPUTS/grpc")
-def id_left_out_of_calls(original: Original, asked: CallerRequest) -> bytes:
-    """The caller's id is not in the call."""
-    return bytes(original(CallerRequest(**{**vars(asked), "id": None})))
+outputs_left_out_of_calls = steps.CALL_REQUEST.before(
+    "CLIENT-SENDS-OUTPUTS/grpc", asked=lambda asked: CallerRequest(**{**vars(asked), "outputs": None})
+).says("A call lists no output.")
+id_left_out_of_calls = steps.CALL_REQUEST.before(
+    "CLIENT-SENDS-OUTPUTS/grpc", asked=lambda asked: CallerRequest(**{**vars(asked), "id": None})
+).says("The caller's id is not in the call.")
 
 
 @fault("grpc_request.described_output", misses="CLIENT-SENDS-OUTPUTS/grpc")
@@ -197,10 +154,11 @@ def one_class_more_in_calls(original: Original, output: RequestedOutput) -> byte
     return bytes(original(RequestedOutput(output.name, output.form, classes)))
 
 
-@fault("grpc_request.entry", misses="CLIENT-SENDS-BYTES/grpc", datatypes="BYTES")
-def lone_element_without_length_in_calls(_original: Original, tensor: Tensor) -> bytes:
-    """The only element of a BYTES tensor is in raw contents without its length."""
-    return tensor.data[4:] if tensors.count(tensor.shape) == 1 else tensor.data
+lone_element_without_length_in_calls = steps.ENTRY.instead(
+    "CLIENT-SENDS-BYTES/grpc",
+    lambda tensor: tensor.data[4:] if tensors.count(tensor.shape) == 1 else tensor.data,
+    datatypes="BYTES",
+).says("The only element of a BYTES tensor is in raw contents without its length.")
 
 
 @fault("grpc_request.entries", misses="CLIENT-SENDS-VALUES/grpc")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest.answer import Answer, announced_size
 from tests.clients.honest.caller import CallerRequest, CallerResult, MalformedError
@@ -68,10 +69,9 @@ def escapes_in_classes_unread(original: Original, asked: CallerRequest, found: A
     return given
 
 
-@fault("request.target", misses="CLIENT-SENDS-POST")
-def version_of_raw_requests_lost(original: Original, asked: CallerRequest) -> str:
-    """A raw request goes to the model without the version that the caller names."""
-    return str(original(replace(asked, version=None) if asked.is_raw else asked))
+version_of_raw_requests_lost = steps.TARGET.before(
+    "CLIENT-SENDS-POST", asked=lambda asked: replace(asked, version=None) if asked.is_raw else asked
+).says("A raw request goes to the model without the version that the caller names.")
 
 
 @fault("grpc_request.named", misses="CLIENT-SENDS-POST/grpc")

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
-from tests.clients.honest.caller import CallerRequest, RefusedError, RequestedOutput, Tensor
+from tests.clients.honest.caller import CallerRequest, RefusedError, Tensor
 from tests.clients.honest.request import in_path
 
 MAX_ARGUMENTS = 120_000
@@ -27,10 +28,9 @@ def parameters_kept(original: Original, asked: CallerRequest) -> dict[str, Any]:
     return {**made, "parameters": dict(kept_parameters)} if kept_parameters else made
 
 
-@fault("request.described_output", misses="CLIENT-SENDS-OVERRIDE")
-def json_wish_lost(original: Original, output: RequestedOutput) -> dict[str, Any]:
-    """An output that is asked for as JSON has no `binary_data`, also where all others are to be binary."""
-    return dict(original(replace(output, form=None) if output.form == "json" else output))
+json_wish_lost = steps.DESCRIBED_OUTPUT.before(
+    "CLIENT-SENDS-OVERRIDE", output=lambda output: replace(output, form=None) if output.form == "json" else output
+).says("An output that is asked for as JSON has no `binary_data`, also where all others are to be binary.")
 
 
 @fault("request.target", misses="CLIENT-SENDS-POST")
@@ -64,29 +64,19 @@ def ids_beyond_ascii_refused(original: Original, asked: CallerRequest) -> Any:
     return original(asked)
 
 
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def id_stripped(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The id is sent without the blanks at its ends."""
-    return dict(original(replace(asked, id=asked.id and asked.id.strip())))
-
-
-@fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def id_of_digits_as_number(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """An id of digits is sent as a number."""
-    made = dict(original(asked))
-    return {**made, "id": int(asked.id)} if asked.id and asked.id.isdigit() else made
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="FP32")
-def fp32_with_eight_digits(original: Original, tensor: Tensor) -> list[Any]:
-    """FP32 is written into the JSON with eight digits, where some values need nine."""
-    return [float(f"{one:.8g}") for one in original(tensor)]
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-MINUS-ZERO", datatypes="FP32 FP64")
-def minus_zero_as_zero(original: Original, tensor: Tensor) -> list[Any]:
-    """-0.0 is written into the JSON without its sign."""
-    return [one + 0.0 for one in original(tensor)]
+id_stripped = steps.DOCUMENT.before(
+    "CLIENT-SENDS-OUTPUTS", asked=lambda asked: replace(asked, id=asked.id and asked.id.strip())
+).says("The id is sent without the blanks at its ends.")
+id_of_digits_as_number = steps.DOCUMENT.after(
+    "CLIENT-SENDS-MEMBERS",
+    lambda made, asked: {**made, "id": int(asked.id)} if asked.id and asked.id.isdigit() else made,
+).says("An id of digits is sent as a number.")
+fp32_with_eight_digits = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES", lambda made: [float(f"{one:.8g}") for one in made], datatypes="FP32"
+).says("FP32 is written into the JSON with eight digits, where some values need nine.")
+minus_zero_as_zero = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-MINUS-ZERO", lambda made: [one + 0.0 for one in made], datatypes="FP32 FP64"
+).says("-0.0 is written into the JSON without its sign.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-FP16", datatypes="FP16 BF16")
@@ -96,10 +86,9 @@ def half_subnormals_as_zero(_original: Original, tensor: Tensor) -> list[Any]:
     return [one if abs(one) >= least else 0.0 for one in tensors.elements(tensor.datatype, tensor.data)]
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="BYTES")
-def byte_order_mark_stripped(original: Original, tensor: Tensor) -> list[Any]:
-    """A byte order mark at the beginning of an element of BYTES is not sent in JSON."""
-    return [one.removeprefix("\ufeff") for one in original(tensor)]
+byte_order_mark_stripped = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES", lambda made: [one.removeprefix("\ufeff") for one in made], datatypes="BYTES"
+).says("A byte order mark at the beginning of an element of BYTES is not sent in JSON.")
 
 
 @fault("request.joined", misses="CLIENT-SENDS-ORDER")

@@ -3,67 +3,48 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, Tensor
 from tests.clients.honest.request import Headers
 
-
-@fault("request.data_size", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-SIZES-FILL")
-def size_off_by_one(original: Original, tensor: Tensor) -> int:
-    """`binary_data_size` is one byte too great."""
-    return int(original(tensor)) + 1
-
-
-@fault("request.data_size", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-SIZES-FILL")
-def size_in_elements(_original: Original, tensor: Tensor) -> int:
-    """`binary_data_size` is the number of elements."""
-    return tensors.count(tensor.shape)
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-VALUES", datatypes="FP16")
-def fp16_as_eight_bytes(_original: Original, tensor: Tensor) -> bytes:
-    """An element of FP16 is sent as a double."""
-    return tensors.packed("FP64", tensors.elements("FP16", tensor.data))
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-SIZE", datatypes="INT8")
-def int8_as_four_bytes(_original: Original, tensor: Tensor) -> bytes:
-    """An element of INT8 is sent as one of INT32."""
-    return tensors.packed("INT32", tensors.elements("INT8", tensor.data))
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-SIZE CLIENT-SENDS-RAW CLIENT-SENDS-VALUES", datatypes="BOOL")
-def bool_as_int32(_original: Original, tensor: Tensor) -> bytes:
-    """An element of BOOL is sent as four bytes."""
-    return b"".join(struct.pack("<i", byte) for byte in tensor.data)
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-BOOL CLIENT-SENDS-VALUES", datatypes="BOOL")
-def bool_as_255(original: Original, tensor: Tensor) -> bytes:
-    """True is sent as a byte of 255."""
-    made = bytes(original(tensor))
-    return made.replace(b"\x01", b"\xff")
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
-def bytes_without_prefix(_original: Original, tensor: Tensor) -> bytes:
-    """Elements of BYTES have no length before them."""
-    return b"".join(tensors.strings(tensor.data))
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
-def bytes_prefix_big_endian(_original: Original, tensor: Tensor) -> bytes:
-    """The lengths of elements of BYTES are big-endian."""
-    return b"".join(struct.pack(">I", len(one)) + one for one in tensors.strings(tensor.data))
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
-def bytes_prefix_of_eight_bytes(_original: Original, tensor: Tensor) -> bytes:
-    """The lengths of elements of BYTES have eight bytes."""
-    return b"".join(struct.pack("<Q", len(one)) + one for one in tensors.strings(tensor.data))
+size_off_by_one = steps.DATA_SIZE.after("CLIENT-SENDS-SIZE CLIENT-SENDS-SIZES-FILL", lambda made: made + 1).says(
+    "`binary_data_size` is one byte too great."
+)
+size_in_elements = steps.DATA_SIZE.instead(
+    "CLIENT-SENDS-SIZE CLIENT-SENDS-SIZES-FILL", lambda tensor: tensors.count(tensor.shape)
+).says("`binary_data_size` is the number of elements.")
+fp16_as_eight_bytes = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-SIZE CLIENT-SENDS-VALUES",
+    lambda tensor: tensors.packed("FP64", tensors.elements("FP16", tensor.data)),
+    datatypes="FP16",
+).says("An element of FP16 is sent as a double.")
+int8_as_four_bytes = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-SIZE", lambda tensor: tensors.packed("INT32", tensors.elements("INT8", tensor.data)), datatypes="INT8"
+).says("An element of INT8 is sent as one of INT32.")
+bool_as_int32 = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-SIZE CLIENT-SENDS-RAW CLIENT-SENDS-VALUES",
+    lambda tensor: b"".join(struct.pack("<i", byte) for byte in tensor.data),
+    datatypes="BOOL",
+).says("An element of BOOL is sent as four bytes.")
+bool_as_255 = steps.BINARY_DATA.after(
+    "CLIENT-SENDS-BOOL CLIENT-SENDS-VALUES", lambda made: made.replace(b"\x01", b"\xff"), datatypes="BOOL"
+).says("True is sent as a byte of 255.")
+bytes_without_prefix = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-BYTES", lambda tensor: b"".join(tensors.strings(tensor.data)), datatypes="BYTES"
+).says("Elements of BYTES have no length before them.")
+bytes_prefix_big_endian = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-BYTES",
+    lambda tensor: b"".join(struct.pack(">I", len(one)) + one for one in tensors.strings(tensor.data)),
+    datatypes="BYTES",
+).says("The lengths of elements of BYTES are big-endian.")
+bytes_prefix_of_eight_bytes = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-BYTES",
+    lambda tensor: b"".join(struct.pack("<Q", len(one)) + one for one in tensors.strings(tensor.data)),
+    datatypes="BYTES",
+).says("The lengths of elements of BYTES have eight bytes.")
 
 
 @fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
@@ -73,16 +54,16 @@ def bytes_prefix_counts_characters(_original: Original, tensor: Tensor) -> bytes
     return b"".join(struct.pack("<I", len(one.decode(errors="ignore"))) + one for one in found)
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
-def bytes_end_in_nul(_original: Original, tensor: Tensor) -> bytes:
-    """Elements of BYTES have a NUL behind them that their length does not count."""
-    return b"".join(tensors.framed(one) + b"\0" for one in tensors.strings(tensor.data))
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-VALUES", datatypes="BYTES")
-def trailing_nul_stripped(_original: Original, tensor: Tensor) -> bytes:
-    """Elements of BYTES lose the NULs at their end, as in numpy's type S."""
-    return b"".join(tensors.framed(one.rstrip(b"\0")) for one in tensors.strings(tensor.data))
+bytes_end_in_nul = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-BYTES",
+    lambda tensor: b"".join(tensors.framed(one) + b"\0" for one in tensors.strings(tensor.data)),
+    datatypes="BYTES",
+).says("Elements of BYTES have a NUL behind them that their length does not count.")
+trailing_nul_stripped = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-VALUES",
+    lambda tensor: b"".join(tensors.framed(one.rstrip(b"\0")) for one in tensors.strings(tensor.data)),
+    datatypes="BYTES",
+).says("Elements of BYTES lose the NULs at their end, as in numpy's type S.")
 
 
 @fault("request.binary_data", misses="CLIENT-SENDS-VALUES", datatypes="BYTES")
@@ -118,35 +99,21 @@ def column_major(original: Original, tensor: Tensor) -> bytes:
     return b"".join(made[place * size : (place + 1) * size] for place in places)
 
 
-@fault("request.in_order", misses="CLIENT-SENDS-ORDER")
-def data_in_reverse(_original: Original, pieces: list[bytes]) -> list[bytes]:
-    """Binary data follow the JSON in reverse order."""
-    return pieces[::-1]
-
-
-@fault("request.document", misses="CLIENT-SENDS-ORDER")
-def json_in_order_of_names(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The JSON lists the inputs by name, their data come in the order of the caller."""
-    said = original(asked)
-    return {**said, "inputs": sorted(said["inputs"], key=lambda one: one["name"])}
-
-
-@fault("request.in_order", misses="CLIENT-SENDS-SIZES-FILL")
-def data_padded(_original: Original, pieces: list[bytes]) -> list[bytes]:
-    """The data of each tensor are padded to a multiple of eight bytes."""
-    return [piece + bytes(-len(piece) % 8) for piece in pieces]
-
-
-@fault("request.joined", misses="CLIENT-SENDS-SIZES-FILL")
-def newline_behind_the_json(_original: Original, text: bytes, pieces: list[bytes]) -> bytes:
-    """A new line stands between JSON and data, which nothing counts."""
-    return text + b"\n" * bool(pieces) + b"".join(pieces)
-
-
-@fault("request.joined", misses="CLIENT-SENDS-SIZES-FILL")
-def last_tensor_left_out(_original: Original, text: bytes, pieces: list[bytes]) -> bytes:
-    """The binary data of the last input are left out."""
-    return text + b"".join(pieces[:-1])
+data_in_reverse = steps.IN_ORDER.instead("CLIENT-SENDS-ORDER", lambda pieces: pieces[::-1]).says(
+    "Binary data follow the JSON in reverse order."
+)
+json_in_order_of_names = steps.DOCUMENT.after(
+    "CLIENT-SENDS-ORDER", lambda said: {**said, "inputs": sorted(said["inputs"], key=lambda one: one["name"])}
+).says("The JSON lists the inputs by name, their data come in the order of the caller.")
+data_padded = steps.IN_ORDER.instead(
+    "CLIENT-SENDS-SIZES-FILL", lambda pieces: [piece + bytes(-len(piece) % 8) for piece in pieces]
+).says("The data of each tensor are padded to a multiple of eight bytes.")
+newline_behind_the_json = steps.JOINED.instead(
+    "CLIENT-SENDS-SIZES-FILL", lambda text, pieces: text + b"\n" * bool(pieces) + b"".join(pieces)
+).says("A new line stands between JSON and data, which nothing counts.")
+last_tensor_left_out = steps.JOINED.instead(
+    "CLIENT-SENDS-SIZES-FILL", lambda text, pieces: text + b"".join(pieces[:-1])
+).says("The binary data of the last input are left out.")
 
 
 @fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-VALUES")
@@ -156,23 +123,19 @@ def raw_with_json(_original: Original, asked: CallerRequest) -> tuple[Headers, b
     return headers, b'{"inputs":[]}' + asked.inputs[0].data
 
 
-@fault("request.raw_data", misses="CLIENT-SENDS-VALUES")
-def raw_data_cut(original: Original, tensor: Tensor) -> bytes:
-    """The last byte of a raw binary request is left out."""
-    return bytes(original(tensor))[:-1]
+raw_data_cut = steps.RAW_DATA.after("CLIENT-SENDS-VALUES", lambda made: made[:-1]).says(
+    "The last byte of a raw binary request is left out."
+)
 
 
 SENT: dict[int, bytes] = {}
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-BYTES CLIENT-SENDS-BOOL")
-def buffer_of_an_earlier_request(original: Original, tensor: Tensor) -> bytes:
-    """Where an earlier tensor was as long, its data are sent again."""
-    made = bytes(original(tensor))
-    return SENT.setdefault(len(made), made)
-
-
-@fault("request.binary_data", misses="CLIENT-SENDS-BYTES", datatypes="BYTES")
-def lone_element_without_length(_original: Original, tensor: Tensor) -> bytes:
-    """The only element of a BYTES tensor is sent without its length."""
-    return tensor.data[4:] if tensors.count(tensor.shape) == 1 else tensor.data
+buffer_of_an_earlier_request = steps.BINARY_DATA.after(
+    "CLIENT-SENDS-VALUES CLIENT-SENDS-BYTES CLIENT-SENDS-BOOL", lambda made: SENT.setdefault(len(made), made)
+).says("Where an earlier tensor was as long, its data are sent again.")
+lone_element_without_length = steps.BINARY_DATA.instead(
+    "CLIENT-SENDS-BYTES",
+    lambda tensor: tensor.data[4:] if tensors.count(tensor.shape) == 1 else tensor.data,
+    datatypes="BYTES",
+).says("The only element of a BYTES tensor is sent without its length.")

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, RefusedError, Tensor
@@ -15,11 +16,9 @@ from tests.clients.honest.caller import CallerRequest, RefusedError, Tensor
 INTEGERS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64}
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-BOOL-JSON", datatypes="BOOL")
-def bool_as_number_in_json(original: Original, tensor: Tensor) -> list[Any]:
-    """True and false are written into the JSON as 1 and 0."""
-    found = list(original(tensor))
-    return [int(element) for element in found]
+bool_as_number_in_json = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-BOOL-JSON", lambda found: [int(element) for element in found], datatypes="BOOL"
+).says("True and false are written into the JSON as 1 and 0.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-FP16")
@@ -31,11 +30,11 @@ def fp16_as_json(original: Original, tensor: Tensor) -> list[Any]:
     return list(original(tensor))
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-ELEMENTS", datatypes="UINT8")
-def uint8_sign_extended(original: Original, tensor: Tensor) -> list[Any]:
-    """A UINT8 of 200 is sent as 4294967240."""
-    found = original(tensor)
-    return [element if element < 128 else element - 256 + (1 << 32) for element in found]
+uint8_sign_extended = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES CLIENT-SENDS-ELEMENTS",
+    lambda found: [element if element < 128 else element - 256 + (1 << 32) for element in found],
+    datatypes="UINT8",
+).says("A UINT8 of 200 is sent as 4294967240.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES CLIENT-SENDS-ELEMENTS")
@@ -46,11 +45,9 @@ def unsigned_as_signed(original: Original, tensor: Tensor) -> list[Any]:
     return list(found) if bits is None else [one - (1 << bits) if one >> (bits - 1) else one for one in found]
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-ELEMENTS", datatypes="INT64 UINT64")
-def integers_of_64_bits_as_texts(original: Original, tensor: Tensor) -> list[Any]:
-    """A 64-bit integer is written into the JSON as a string, for readers whose numbers are doubles."""
-    found = list(original(tensor))
-    return list(map(str, found))
+integers_of_64_bits_as_texts = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-ELEMENTS", lambda found: list(map(str, found)), datatypes="INT64 UINT64"
+).says("A 64-bit integer is written into the JSON as a string, for readers whose numbers are doubles.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-ELEMENTS", datatypes="FP32 FP64")
@@ -74,11 +71,9 @@ def _within(number: int, tensor: Tensor) -> int:
     return min(max(number, low), high)
 
 
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="FP64")
-def floats_with_six_digits(original: Original, tensor: Tensor) -> list[Any]:
-    """A float is written into the JSON with six digits."""
-    found = original(tensor)
-    return [float(f"{one:.6g}") for one in found]
+floats_with_six_digits = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES", lambda found: [float(f"{one:.6g}") for one in found], datatypes="FP64"
+).says("A float is written into the JSON with six digits.")
 
 
 @fault("request.arranged", misses="CLIENT-SENDS-VALUES")
@@ -91,24 +86,15 @@ def nested_transposed(_original: Original, elements: list[Any], shape: Sequence[
     return [columns_first[row * columns : (row + 1) * columns] for row in range(rows)]
 
 
-@fault("request.arranged", misses="CLIENT-SENDS-DATA")
-def last_element_left_out(_original: Original, elements: list[Any], _shape: Sequence[int]) -> list[Any]:
-    """The last element of `data` is left out."""
-    return elements[:-1]
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-DATA", datatypes="BYTES")
-def bytes_as_numbers(original: Original, tensor: Tensor) -> list[Any]:
-    """An element of BYTES is sent as an array of numbers."""
-    found = original(tensor)
-    return [list(one.encode()) for one in found]
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="BYTES")
-def bytes_as_base64(original: Original, tensor: Tensor) -> list[Any]:
-    """An element of BYTES is sent in base64."""
-    found = original(tensor)
-    return [base64.b64encode(one.encode()).decode() for one in found]
+last_element_left_out = steps.ARRANGED.instead("CLIENT-SENDS-DATA", lambda elements: elements[:-1]).says(
+    "The last element of `data` is left out."
+)
+bytes_as_numbers = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-DATA", lambda found: [list(one.encode()) for one in found], datatypes="BYTES"
+).says("An element of BYTES is sent as an array of numbers.")
+bytes_as_base64 = steps.JSON_ELEMENTS.after(
+    "CLIENT-SENDS-VALUES", lambda found: [base64.b64encode(one.encode()).decode() for one in found], datatypes="BYTES"
+).says("An element of BYTES is sent in base64.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES")
@@ -119,16 +105,12 @@ def latin_1_for_other_bytes(original: Original, tensor: Tensor) -> list[Any]:
     return list(original(tensor))
 
 
-@fault("request.described_input", misses="CLIENT-SENDS-VALUES")
-def scalar_as_one_element(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """A tensor of rank 0 is sent with the shape [1]."""
-    return {**original(tensor), "shape": list(tensor.shape) or [1]}
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-VALUES")
-def batch_dimension_added(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """Every shape gets a batch dimension of 1."""
-    return {**original(tensor), "shape": [1, *tensor.shape]}
+scalar_as_one_element = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "shape": list(tensor.shape) or [1]}
+).says("A tensor of rank 0 is sent with the shape [1].")
+batch_dimension_added = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "shape": [1, *tensor.shape]}
+).says("Every shape gets a batch dimension of 1.")
 
 
 @fault("request.request", misses="CLIENT-SENDS-VALUES")
@@ -138,10 +120,9 @@ def empty_tensor_left_out(original: Original, asked: CallerRequest) -> Any:
     return original(CallerRequest(**{**vars(asked), "inputs": inputs}))
 
 
-@fault("request.described_input", misses="CLIENT-SENDS-VALUES")
-def names_in_small_letters(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """The name of an input is sent in small letters."""
-    return {**original(tensor), "name": tensor.name.lower()}
+names_in_small_letters = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "name": tensor.name.lower()}
+).says("The name of an input is sent in small letters.")
 
 
 @fault("request.described_input", misses="CLIENT-SENDS-VALUES")

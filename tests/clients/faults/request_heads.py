@@ -8,34 +8,24 @@ import socket
 import time
 from urllib.parse import quote
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest.caller import CallerRequest
 from tests.clients.honest.connection import Connection, head
 from tests.clients.honest.request import LENGTH, Headers, Request
 
-
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
-def counts_characters(_original: Original, text: bytes) -> str:
-    """The inference header counts the characters of the JSON."""
-    return str(len(text.decode()))
-
-
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH")
-def counts_escaped_characters(_original: Original, text: bytes) -> str:
-    """The inference header counts the JSON as it is with ASCII escapes."""
-    return str(len(json.dumps(json.loads(text), separators=(",", ":"))))
-
-
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON")
-def counts_a_nul(_original: Original, text: bytes) -> str:
-    """The inference header counts the NUL with which the JSON ends in memory."""
-    return str(len(text) + 1)
-
-
-@fault("request.json_length", misses="CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON")
-def header_in_hexadecimal(_original: Original, text: bytes) -> str:
-    """The inference header is a hexadecimal number."""
-    return hex(len(text))
+counts_characters = steps.JSON_LENGTH.instead("CLIENT-SENDS-HEADER-LENGTH", lambda text: str(len(text.decode()))).says(
+    "The inference header counts the characters of the JSON."
+)
+counts_escaped_characters = steps.JSON_LENGTH.instead(
+    "CLIENT-SENDS-HEADER-LENGTH", lambda text: str(len(json.dumps(json.loads(text), separators=(",", ":"))))
+).says("The inference header counts the JSON as it is with ASCII escapes.")
+counts_a_nul = steps.JSON_LENGTH.instead(
+    "CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON", lambda text: str(len(text) + 1)
+).says("The inference header counts the NUL with which the JSON ends in memory.")
+header_in_hexadecimal = steps.JSON_LENGTH.instead(
+    "CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON", lambda text: hex(len(text))
+).says("The inference header is a hexadecimal number.")
 
 
 @fault("request.described", misses="CLIENT-SENDS-HEADER-ON-JSON")
@@ -109,28 +99,16 @@ def form_type(original: Original, text: bytes, *, has_data: bool) -> Headers:
     return [(name, "application/x-www-form-urlencoded" if name == "Content-Type" else value) for name, value in made]
 
 
-@fault("request.method", misses="CLIENT-SENDS-POST")
-def inference_by_put(_original: Original) -> str:
-    """An inference is a PUT."""
-    return "PUT"
-
-
-@fault("request.in_path", misses="CLIENT-SENDS-POST")
-def percent_signs_left_in_names(_original: Original, name: str) -> str:
-    """A percent sign in the name of a model stands in the path as it is."""
-    return quote(name, safe="%")
-
-
-@fault("request.in_path", misses="CLIENT-SENDS-POST")
-def blanks_as_plus_signs(original: Original, name: str) -> str:
-    """A blank in the name of a model becomes a plus sign, as in a form."""
-    return str(original(name)).replace("%20", "+")
-
-
-@fault("request.target", misses="CLIENT-SENDS-POST")
-def version_left_out(original: Original, asked: CallerRequest) -> str:
-    """The version that the caller names is not asked for."""
-    return str(original(asked)).partition("/versions/")[0].removesuffix("/infer") + "/infer"
+inference_by_put = steps.METHOD.instead("CLIENT-SENDS-POST", lambda: "PUT").says("An inference is a PUT.")
+percent_signs_left_in_names = steps.IN_PATH.instead("CLIENT-SENDS-POST", lambda name: quote(name, safe="%")).says(
+    "A percent sign in the name of a model stands in the path as it is."
+)
+blanks_as_plus_signs = steps.IN_PATH.after("CLIENT-SENDS-POST", lambda made: made.replace("%20", "+")).says(
+    "A blank in the name of a model becomes a plus sign, as in a form."
+)
+version_left_out = steps.TARGET.after(
+    "CLIENT-SENDS-POST", lambda made: made.partition("/versions/")[0].removesuffix("/infer") + "/infer"
+).says("The version that the caller names is not asked for.")
 
 
 @fault("connection.head", misses="CLIENT-SENDS-SIZES-FILL CLIENT-SENDS-WHOLE", broad=True)
@@ -158,22 +136,15 @@ def chunks_without_end(_original: Original, connection: Connection, request: Req
     connection.socket.shutdown(socket.SHUT_WR)
 
 
-@fault("request.coded", misses="CLIENT-SENDS-CODING")
-def announces_gzip_unapplied(_original: Original, body: bytes, _coding: str) -> bytes:
-    """A content coding is announced and not applied."""
-    return body
-
-
-@fault("request.coded", misses="CLIENT-SENDS-CODING")
-def gzip_cut_short(original: Original, body: bytes, coding: str) -> bytes:
-    """The checksum with which a compressed body ends is left out."""
-    return bytes(original(body, coding)[:-4])
-
-
-@fault("request.coded", misses="CLIENT-SENDS-CODING")
-def codings_mixed_up(original: Original, body: bytes, coding: str) -> bytes:
-    """What is announced as deflate is gzip, and the other way round."""
-    return bytes(original(body, "gzip" if coding == "deflate" else "deflate"))
+announces_gzip_unapplied = steps.CODED.instead("CLIENT-SENDS-CODING", lambda body: body).says(
+    "A content coding is announced and not applied."
+)
+gzip_cut_short = steps.CODED.after("CLIENT-SENDS-CODING", lambda made: bytes(made[:-4])).says(
+    "The checksum with which a compressed body ends is left out."
+)
+codings_mixed_up = steps.CODED.before(
+    "CLIENT-SENDS-CODING", coding=lambda coding: "gzip" if coding == "deflate" else "deflate"
+).says("What is announced as deflate is gzip, and the other way round.")
 
 
 @fault("request.joined", "request.coded", misses="CLIENT-SENDS-CODING CLIENT-SENDS-SIZES-FILL")

@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, fault
 from tests.clients.honest import tensors
 from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
 
-
-@fault("request.written", misses="CLIENT-SENDS-JSON CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES")
-def json_in_latin_1(original: Original, said: dict[str, Any]) -> bytes:
-    """The JSON is written in ISO 8859-1."""
-    return bytes(original(said)).decode().encode("latin-1", errors="replace")
-
-
-@fault("request.written", misses="CLIENT-SENDS-JSON")
-def json_with_a_comma_at_the_end(original: Original, said: dict[str, Any]) -> bytes:
-    """The JSON has a comma behind its last member."""
-    return bytes(original(said))[:-1] + b",}"
-
-
-@fault("request.written", misses="CLIENT-SENDS-JSON")
-def json_in_single_quotes(_original: Original, said: dict[str, Any]) -> bytes:
-    """The JSON is what Python prints of it."""
-    return str(said).encode()
+json_in_latin_1 = steps.WRITTEN.after(
+    "CLIENT-SENDS-JSON CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES",
+    lambda made: made.decode().encode("latin-1", errors="replace"),
+).says("The JSON is written in ISO 8859-1.")
+json_with_a_comma_at_the_end = steps.WRITTEN.after("CLIENT-SENDS-JSON", lambda made: made[:-1] + b",}").says(
+    "The JSON has a comma behind its last member."
+)
+json_in_single_quotes = steps.WRITTEN.instead("CLIENT-SENDS-JSON", lambda said: str(said).encode()).says(
+    "The JSON is what Python prints of it."
+)
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-JSON")
@@ -43,62 +37,35 @@ def inputs_twice(original: Original, said: dict[str, Any]) -> bytes:
     return first[:-1] + b"," + bytes(original(said))[1:]
 
 
-@fault("request.described_input", misses="CLIENT-SENDS-MEMBERS")
-def shape_as_strings(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """The sizes of a shape are strings."""
-    return {**original(tensor), "shape": [str(size) for size in tensor.shape]}
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-MEMBERS")
-def datatypes_of_numpy(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """Datatypes have the names of numpy."""
-    return {**original(tensor), "datatype": tensor.datatype.lower().replace("fp", "float")}
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-MEMBERS")
-def bytes_as_string(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """BYTES is called STRING, as in an example of the classification extension."""
-    return {**original(tensor), **({"datatype": "STRING"} if tensor.datatype == "BYTES" else {})}
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-MEMBERS")
-def shape_left_out(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """An input has no shape."""
-    return {name: value for name, value in original(tensor).items() if name != "shape"}
-
-
-@fault("request.described_output", misses="CLIENT-SENDS-MEMBERS")
-def outputs_as_strings(_original: Original, output: RequestedOutput) -> str:
-    """An output that is asked for is its name alone."""
-    return output.name
-
-
-@fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def array_as_parameter(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """A parameter of the request is an array, as `stop` of completions is elsewhere."""
-    said = original(asked)
-    return {**said, "parameters": {**said.get("parameters", {}), "stop": ["END"]}}
-
-
-@fault("request.described_output", misses="CLIENT-SENDS-MEMBERS")
-def object_as_parameter(original: Original, output: RequestedOutput) -> dict[str, Any]:
-    """A parameter of a requested output is an object."""
-    said = original(output)
-    return {**said, "parameters": {**said.get("parameters", {}), "format": {"kind": "text"}}}
-
-
-@fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def id_as_number(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The id is a number."""
-    said = original(asked)
-    return {**said, "id": len(asked.id)} if asked.id else said
-
-
-@fault("request.document", misses="CLIENT-SENDS-MEMBERS")
-def inputs_by_name(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """`inputs` is an object with a member for each input."""
-    said = original(asked)
-    return {**said, "inputs": {one["name"]: one for one in said["inputs"]}}
+shape_as_strings = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said, tensor: {**said, "shape": [str(size) for size in tensor.shape]}
+).says("The sizes of a shape are strings.")
+datatypes_of_numpy = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said, tensor: {**said, "datatype": tensor.datatype.lower().replace("fp", "float")}
+).says("Datatypes have the names of numpy.")
+bytes_as_string = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-MEMBERS",
+    lambda said, tensor: {**said, **({"datatype": "STRING"} if tensor.datatype == "BYTES" else {})},
+).says("BYTES is called STRING, as in an example of the classification extension.")
+shape_left_out = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said: {name: value for name, value in said.items() if name != "shape"}
+).says("An input has no shape.")
+outputs_as_strings = steps.DESCRIBED_OUTPUT.instead("CLIENT-SENDS-MEMBERS", lambda output: output.name).says(
+    "An output that is asked for is its name alone."
+)
+array_as_parameter = steps.DOCUMENT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said: {**said, "parameters": {**said.get("parameters", {}), "stop": ["END"]}}
+).says("A parameter of the request is an array, as `stop` of completions is elsewhere.")
+object_as_parameter = steps.DESCRIBED_OUTPUT.after(
+    "CLIENT-SENDS-MEMBERS",
+    lambda said: {**said, "parameters": {**said.get("parameters", {}), "format": {"kind": "text"}}},
+).says("A parameter of a requested output is an object.")
+id_as_number = steps.DOCUMENT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said, asked: {**said, "id": len(asked.id)} if asked.id else said
+).says("The id is a number.")
+inputs_by_name = steps.DOCUMENT.after(
+    "CLIENT-SENDS-MEMBERS", lambda said: {**said, "inputs": {one["name"]: one for one in said["inputs"]}}
+).says("`inputs` is an object with a member for each input.")
 
 
 @fault("request.data_size", misses="CLIENT-SENDS-PARAMETERS")
@@ -124,16 +91,12 @@ def binary_data_as_string(original: Original, output: RequestedOutput) -> dict[s
     return dict(said)
 
 
-@fault("request.for_all_outputs", misses="CLIENT-SENDS-PARAMETERS")
-def all_outputs_as_number(_original: Original, form: str) -> dict[str, Any]:
-    """`binary_data_output` is 1 or 0."""
-    return {"binary_data_output": int(form == "binary")}
-
-
-@fault("request.for_all_outputs", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
-def binary_data_for_all_outputs(_original: Original, form: str) -> dict[str, Any]:
-    """`binary_data` stands in the parameters of the request."""
-    return {"binary_data": form == "binary"}
+all_outputs_as_number = steps.FOR_ALL_OUTPUTS.instead(
+    "CLIENT-SENDS-PARAMETERS", lambda form: {"binary_data_output": int(form == "binary")}
+).says("`binary_data_output` is 1 or 0.")
+binary_data_for_all_outputs = steps.FOR_ALL_OUTPUTS.instead(
+    "CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE", lambda form: {"binary_data": form == "binary"}
+).says("`binary_data` stands in the parameters of the request.")
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-PARAMETERS-PLACE")
@@ -181,22 +144,15 @@ def data_beside_size(original: Original, tensor: Tensor) -> dict[str, Any]:
     return dict(said)
 
 
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def outputs_left_out(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """No output is ever listed."""
-    return {name: value for name, value in original(asked).items() if name != "outputs"}
-
-
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def id_left_out(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The caller's id is not sent."""
-    return {name: value for name, value in original(asked).items() if name != "id"}
-
-
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def all_outputs_ignored(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The form that the caller asks of all outputs is not sent."""
-    return {name: value for name, value in original(asked).items() if name != "parameters"}
+outputs_left_out = steps.DOCUMENT.after(
+    "CLIENT-SENDS-OUTPUTS", lambda said: {name: value for name, value in said.items() if name != "outputs"}
+).says("No output is ever listed.")
+id_left_out = steps.DOCUMENT.after(
+    "CLIENT-SENDS-OUTPUTS", lambda said: {name: value for name, value in said.items() if name != "id"}
+).says("The caller's id is not sent.")
+all_outputs_ignored = steps.DOCUMENT.after(
+    "CLIENT-SENDS-OUTPUTS", lambda said: {name: value for name, value in said.items() if name != "parameters"}
+).says("The form that the caller asks of all outputs is not sent.")
 
 
 @fault("request.described_output", misses="CLIENT-SENDS-OUTPUTS")
@@ -213,8 +169,6 @@ def one_class_more(original: Original, output: RequestedOutput) -> dict[str, Any
     return dict(original(RequestedOutput(output.name, output.form, classes)))
 
 
-@fault("request.document", misses="CLIENT-SENDS-OUTPUTS")
-def first_output_asked_for_only(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """Of several outputs the first alone is asked for."""
-    said = original(asked)
-    return {**said, "outputs": said["outputs"][:1]} if "outputs" in said else said
+first_output_asked_for_only = steps.DOCUMENT.after(
+    "CLIENT-SENDS-OUTPUTS", lambda said: {**said, "outputs": said["outputs"][:1]} if "outputs" in said else said
+).says("Of several outputs the first alone is asked for.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
+from tests.clients import steps
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import tensors
-from tests.clients.honest.caller import CallerRequest, CallerResult, RequestedOutput, Tensor, UnsupportedError
+from tests.clients.honest.caller import CallerRequest, CallerResult, UnsupportedError
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.protobuf import integer, message, text
 
@@ -35,34 +33,23 @@ def fields_in_reverse(_original: Original, asked: CallerRequest) -> bytes:
     return text(3, asked.id or "") + made
 
 
-@variation("grpc_request.shape")
-def shape_not_packed(_original: Original, sizes: Sequence[int]) -> bytes:
-    """The sizes of a shape are not packed."""
-    return b"".join(integer(3, size) for size in sizes)
-
-
-@variation("grpc_request.contents", datatypes="INT8 INT16 INT32")
-def integers_not_packed(_original: Original, tensor: Tensor) -> bytes:
-    """Typed contents of integers are not packed."""
-    return b"".join(integer(2, one) for one in tensors.elements(tensor.datatype, tensor.data))
-
-
-@variation("grpc_request.request")
-def parameters_of_its_own_in_calls(original: Original, asked: CallerRequest) -> bytes:
-    """A call has parameters and fields that no document defines."""
-    return bytes(original(asked)) + message(4, text(1, "priority") + message(2, integer(2, 1))) + message(1000, b"own")
-
-
-@variation("grpc_request.request")
-def id_of_its_own_in_calls(original: Original, asked: CallerRequest) -> bytes:
-    """Where the caller gives no id, the client does."""
-    return bytes(original(asked)) + (text(3, "own-1") if asked.id is None else b"")
-
-
-@variation("grpc_request.described_output")
-def binary_data_in_calls(original: Original, output: RequestedOutput) -> bytes:
-    """An output that a call asks for has the parameter `binary_data`, as one client sends it."""
-    return bytes(original(output)) + message(2, text(1, "binary_data") + message(2, integer(1, 1)))
+shape_not_packed = steps.SHAPE.instead("", lambda sizes: b"".join(integer(3, size) for size in sizes)).says(
+    "The sizes of a shape are not packed."
+)
+integers_not_packed = steps.CONTENTS.instead(
+    "",
+    lambda tensor: b"".join(integer(2, one) for one in tensors.elements(tensor.datatype, tensor.data)),
+    datatypes="INT8 INT16 INT32",
+).says("Typed contents of integers are not packed.")
+parameters_of_its_own_in_calls = steps.CALL_REQUEST.after(
+    "", lambda made: made + message(4, text(1, "priority") + message(2, integer(2, 1))) + message(1000, b"own")
+).says("A call has parameters and fields that no document defines.")
+id_of_its_own_in_calls = steps.CALL_REQUEST.after(
+    "", lambda made, asked: made + (text(3, "own-1") if asked.id is None else b"")
+).says("Where the caller gives no id, the client does.")
+binary_data_in_calls = steps.CALL_OUTPUT.after(
+    "", lambda said: said + message(2, text(1, "binary_data") + message(2, integer(1, 1)))
+).says("An output that a call asks for has the parameter `binary_data`, as one client sends it.")
 
 
 @variation("grpc_request.request")
@@ -85,7 +72,4 @@ def channel_of_its_own_each_time(
     return given
 
 
-@variation("grpc_client.GrpcClient.call")
-def gzip_calls(original: Original, client: GrpcClient, data: bytes, coding: str | None, timeout: float) -> Any:
-    """Every call is compressed."""
-    return original(client, data, coding or "gzip", timeout)
+gzip_calls = steps.CALL.before("", coding=lambda coding: coding or "gzip").says("Every call is compressed.")

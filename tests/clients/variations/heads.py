@@ -8,6 +8,7 @@ import time
 import zlib
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import answer, connection
 from tests.clients.honest.answer import Answer
@@ -53,16 +54,12 @@ def type_in_capitals(original: Original, text: bytes, *, has_data: bool) -> Head
     return [(name, value.upper() if name == "Content-Type" else value) for name, value in made]
 
 
-@variation("connection.spelled")
-def header_names_in_small_letters(original: Original, text: str) -> bytes:
-    """The names of headers are in small letters."""
-    return bytes(original(_respelled(text, str.lower)))
-
-
-@variation("connection.spelled")
-def header_names_in_capitals(original: Original, text: str) -> bytes:
-    """The names of headers are in capital letters."""
-    return bytes(original(_respelled(text, str.upper)))
+header_names_in_small_letters = steps.SPELLED.before("", text=lambda text: _respelled(text, str.lower)).says(
+    "The names of headers are in small letters."
+)
+header_names_in_capitals = steps.SPELLED.before("", text=lambda text: _respelled(text, str.upper)).says(
+    "The names of headers are in capital letters."
+)
 
 
 def _respelled(text: str, spell: object) -> str:
@@ -225,16 +222,12 @@ def many_headers(original: Original, kept: Connection, wanted: Request) -> bytes
     return bytes(original(kept, Request(wanted.method, wanted.target, [*own, *wanted.headers], wanted.body)))
 
 
-@variation("request.in_path")
-def every_letter_encoded(_original: Original, name: str) -> str:
-    """Every byte of a name in the path is percent-encoded."""
-    return "".join(f"%{byte:02x}" for byte in name.encode())
-
-
-@variation("request.target")
-def query_of_its_own(original: Original, asked: CallerRequest) -> str:
-    """The path has a query, as gateways take keys."""
-    return f"{original(asked)}?key=7"
+every_letter_encoded = steps.IN_PATH.instead("", lambda name: "".join(f"%{byte:02x}" for byte in name.encode())).says(
+    "Every byte of a name in the path is percent-encoded."
+)
+query_of_its_own = steps.TARGET.after("", lambda made: f"{made}?key=7").says(
+    "The path has a query, as gateways take keys."
+)
 
 
 @variation("answer.error_text")
@@ -260,7 +253,6 @@ def body_beside_the_status(original: Original, asked: CallerRequest, found: Answ
 TIMEOUT_S, LATE_S = 10.0, 0.25
 
 
-@variation("connection.Connection.is_usable")
-def ends_seen_late(original: Original, kept: Connection) -> bool:
-    """The end of a kept connection is seen a quarter of a second late, as on a busy machine."""
-    return time.monotonic() - (kept.deadline - TIMEOUT_S) < LATE_S or bool(original(kept))
+ends_seen_late = steps.IS_USABLE.after(
+    "", lambda made, self: time.monotonic() - (self.deadline - TIMEOUT_S) < LATE_S or bool(made)
+).says("The end of a kept connection is seen a quarter of a second late, as on a busy machine.")

@@ -6,14 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, variation
 from tests.clients.honest.caller import CallerRequest, RequestedOutput, Tensor
-
-
-@variation("request.written")
-def members_in_reverse(original: Original, said: dict[str, Any]) -> bytes:
-    """The members of every object are in reverse order."""
-    return bytes(original(_reversed(said)))
 
 
 def _reversed(said: Any) -> Any:
@@ -22,40 +17,22 @@ def _reversed(said: Any) -> Any:
     return [_reversed(one) for one in said] if isinstance(said, list) else said
 
 
-@variation("request.written")
-def white_space_everywhere(_original: Original, said: dict[str, Any]) -> bytes:
-    """The JSON is indented, with blanks around colons."""
-    return json.dumps(said, ensure_ascii=False, indent=2, separators=(" ,", " : ")).encode()
-
-
-@variation("request.written")
-def white_space_around_the_json(original: Original, said: dict[str, Any]) -> bytes:
-    """White space stands before and behind the object, and is counted with it."""
-    return b"\r\n " + bytes(original(said)) + b"\t\n\n"
-
-
-@variation("request.written")
-def minus_zero_without_fraction(original: Original, said: dict[str, Any]) -> bytes:
-    """-0.0 is written as -0."""
-    return bytes(original(said)).replace(b"-0.0,", b"-0,")
-
-
-@variation("request.written")
-def ascii_escapes(_original: Original, said: dict[str, Any]) -> bytes:
-    """Whatever is no ASCII is escaped."""
-    return json.dumps(said).encode()
-
-
-@variation("request.written")
-def slashes_escaped(original: Original, said: dict[str, Any]) -> bytes:
-    """A slash is escaped, as PHP does."""
-    return bytes(original(said)).replace(b"/", b"\\/")
-
-
-@variation("request.arranged")
-def nested_data(_original: Original, elements: list[Any], shape: Sequence[int]) -> Any:
-    """`data` are nested as the shape says."""
-    return nested(elements, shape)
+members_in_reverse = steps.WRITTEN.before("", said=_reversed).says("The members of every object are in reverse order.")
+white_space_everywhere = steps.WRITTEN.instead(
+    "", lambda said: json.dumps(said, ensure_ascii=False, indent=2, separators=(" ,", " : ")).encode()
+).says("The JSON is indented, with blanks around colons.")
+white_space_around_the_json = steps.WRITTEN.after("", lambda made: b"\r\n " + made + b"\t\n\n").says(
+    "White space stands before and behind the object, and is counted with it."
+)
+minus_zero_without_fraction = steps.WRITTEN.after("", lambda made: made.replace(b"-0.0,", b"-0,")).says(
+    "-0.0 is written as -0."
+)
+ascii_escapes = steps.WRITTEN.instead("", lambda said: json.dumps(said).encode()).says(
+    "Whatever is no ASCII is escaped."
+)
+slashes_escaped = steps.WRITTEN.after("", lambda made: made.replace(b"/", b"\\/")).says(
+    "A slash is escaped, as PHP does."
+)
 
 
 def nested(elements: list[Any], shape: Sequence[int]) -> Any:
@@ -66,10 +43,15 @@ def nested(elements: list[Any], shape: Sequence[int]) -> Any:
     return [nested(elements[place * length : (place + 1) * length], shape[1:]) for place in range(shape[0])]
 
 
-@variation("request.document")
-def model_name_in_the_json(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The JSON has `model_name`, as in an example of the documents."""
-    return {"model_name": asked.model, **original(asked)}
+@variation("request.arranged")
+def nested_data(_original: Original, elements: list[Any], shape: Sequence[int]) -> Any:
+    """`data` are nested as the shape says."""
+    return nested(elements, shape)
+
+
+model_name_in_the_json = steps.DOCUMENT.after("", lambda said, asked: {"model_name": asked.model, **said}).says(
+    "The JSON has `model_name`, as in an example of the documents."
+)
 
 
 @variation("request.document")
@@ -80,11 +62,9 @@ def parameters_of_its_own(original: Original, asked: CallerRequest) -> dict[str,
     return {**said, "parameters": {**own, **said.get("parameters", {})}}
 
 
-@variation("request.described_input")
-def parameters_of_its_own_on_inputs(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """An input has parameters that no document defines."""
-    said = original(tensor)
-    return {**said, "parameters": {"content_type": "np", **said.get("parameters", {})}}
+parameters_of_its_own_on_inputs = steps.DESCRIBED_INPUT.after(
+    "", lambda said: {**said, "parameters": {"content_type": "np", **said.get("parameters", {})}}
+).says("An input has parameters that no document defines.")
 
 
 @variation("request.described_input", "request.described_output")
@@ -94,16 +74,12 @@ def empty_parameters(original: Original, one: Any) -> dict[str, Any]:
     return {**said, "parameters": said.get("parameters", {})}
 
 
-@variation("request.document")
-def empty_parameters_of_the_request(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """The request has `parameters`, also where there are none."""
-    return {"parameters": {}, **original(asked)}
-
-
-@variation("request.document")
-def id_of_its_own(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """Where the caller gives no id, the client does."""
-    return {"id": f"{asked.model}-1", **original(asked)}
+empty_parameters_of_the_request = steps.DOCUMENT.after("", lambda said: {"parameters": {}, **said}).says(
+    "The request has `parameters`, also where there are none."
+)
+id_of_its_own = steps.DOCUMENT.after("", lambda said, asked: {"id": f"{asked.model}-1", **said}).says(
+    "Where the caller gives no id, the client does."
+)
 
 
 @variation("request.request")
@@ -132,18 +108,12 @@ def false_said_aloud(original: Original, output: RequestedOutput) -> dict[str, A
     return dict(original(RequestedOutput(output.name, form, output.classes)))
 
 
-@variation("request.described_input")
-def empty_data_beside_size(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """A binary input has an empty array as `data`, as structures with defaults are written."""
-    said = original(tensor)
-    return {**said, "data": []} if tensor.is_binary else dict(said)
-
-
-@variation("request.document")
-def inputs_behind_outputs(original: Original, asked: CallerRequest) -> dict[str, Any]:
-    """`outputs` stands before `inputs`."""
-    said = original(asked)
-    return {**({"outputs": said["outputs"]} if "outputs" in said else {}), **said}
+empty_data_beside_size = steps.DESCRIBED_INPUT.after(
+    "", lambda said, tensor: {**said, "data": []} if tensor.is_binary else dict(said)
+).says("A binary input has an empty array as `data`, as structures with defaults are written.")
+inputs_behind_outputs = steps.DOCUMENT.after(
+    "", lambda said: {**({"outputs": said["outputs"]} if "outputs" in said else {}), **said}
+).says("`outputs` stands before `inputs`.")
 
 
 @variation("request.request")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.clients import steps
 from tests.clients.alterations import Original, variation
 from tests.clients.honest.caller import CallerRequest, Class, MalformedError, Tensor
 from tests.clients.honest.lines import Client
@@ -33,24 +34,15 @@ def divided(output: Tensor) -> dict[str, Any]:
     return {"name": output.name, "classes": found}
 
 
-@variation("lines.shown")
-def outputs_in_reverse(original: Original, asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
-    """The caller is given the outputs in reverse order."""
-    return list(original(asked, outputs[::-1]))
-
-
-@variation("lines.shown")
-def outputs_in_order_of_names(
-    original: Original, asked: CallerRequest, outputs: Sequence[Tensor]
-) -> list[dict[str, Any]]:
-    """The caller is given the outputs in the order of their names."""
-    return list(original(asked, sorted(outputs, key=lambda output: output.name)))
-
-
-@variation("lines.result")
-def ids_untold(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """The id of an answer is not told."""
-    return {name: value for name, value in original(client, one, timeout).items() if name != "id"}
+outputs_in_reverse = steps.SHOWN.before("", outputs=lambda outputs: outputs[::-1]).says(
+    "The caller is given the outputs in reverse order."
+)
+outputs_in_order_of_names = steps.SHOWN.before(
+    "", outputs=lambda outputs: sorted(outputs, key=lambda output: output.name)
+).says("The caller is given the outputs in the order of their names.")
+ids_untold = steps.RESULT.after("", lambda made: {name: value for name, value in made.items() if name != "id"}).says(
+    "The id of an answer is not told."
+)
 
 
 @variation("lines.result")
@@ -142,19 +134,14 @@ def json_alone(original: Original, *given: Any) -> Any:
     return {"error": {"message": made["cannot"]}} if "cannot" in made and not is_raw else made
 
 
-@variation("lines.result")
-def codes_in_other_letters(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """The code of a call is told as some libraries spell it: NotFound for NOT_FOUND."""
-    return told_code(original(client, one, timeout), lambda name: name.title().replace("_", ""))
-
-
-@variation("lines.result")
-def codes_as_numbers(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """The code of a call is told as its number, and nothing else is told of an error without a message."""
-    return told_code(original(client, one, timeout), lambda name: NUMBERS.get(name, name))
-
-
 NUMBERS = {"UNKNOWN": 2, "INVALID_ARGUMENT": 3, "NOT_FOUND": 5, "UNIMPLEMENTED": 12, "DATA_LOSS": 15}
+
+codes_in_other_letters = steps.RESULT.after(
+    "", lambda made: told_code(made, lambda name: name.title().replace("_", ""))
+).says("The code of a call is told as some libraries spell it: NotFound for NOT_FOUND.")
+codes_as_numbers = steps.RESULT.after("", lambda made: told_code(made, lambda name: NUMBERS.get(name, name))).says(
+    "The code of a call is told as its number, and nothing else is told of an error without a message."
+)
 
 
 def told_code(said: dict[str, Any], spelled: Callable[[str], Any]) -> dict[str, Any]:
