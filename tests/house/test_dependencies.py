@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.support import audit, dependencies
-from tests.support.dependencies import InstalledPackage
+from tests.support.dependencies import InstalledPackage, find_installed
 from tests.support.tables import on_each, own_name
 
 # Those that ask no more of who uses or passes on the suite than to name the authors; of MPL-2.0, to pass on changes to
@@ -16,7 +16,6 @@ ALLOWED = frozenset(
         *("PSF-2.0", "Python-2.0", "Unlicense", "Zlib"),
     }
 )
-PACKAGES = dependencies.find_installed()
 
 
 def names(licence: str) -> list[str]:
@@ -24,7 +23,7 @@ def names(licence: str) -> list[str]:
     return re.split(r" (?:AND|OR) ", licence.replace("(", "").replace(")", ""))
 
 
-@on_each(PACKAGES, own_name)
+@on_each(find_installed, own_name)
 def test_the_licence_of_a_dependency_is_one_that_is_allowed(package: InstalledPackage) -> None:
     assert set(names(package.licence)) <= ALLOWED
 
@@ -44,15 +43,15 @@ def rows(page: str) -> dict[str, list[str]]:
 def test_the_page_has_what_an_installation_pulls_in() -> None:
     written = rows(dependencies.PAGE.read_text(encoding="utf-8"))
     assert {name: cells[:2] for name, cells in written.items()} == {
-        one.name: [one.extra, one.licence] for one in PACKAGES
+        one.name: [one.extra, one.licence] for one in find_installed()
     }
 
 
 def test_the_sizes_of_the_page_are_about_right() -> None:
     """A new version of a package, or another platform, may differ: by less than half, or a megabyte."""
     written = rows(dependencies.PAGE.read_text(encoding="utf-8"))
-    stated = {one.name: float(written[one.name][2].split()[0]) * 1e6 for one in PACKAGES}
-    far = [one.name for one in PACKAGES if abs(stated[one.name] - one.size) > max(1e6, one.size / 2)]
+    stated = {one.name: float(written[one.name][2].split()[0]) * 1e6 for one in find_installed()}
+    far = [one.name for one in find_installed() if abs(stated[one.name] - one.size) > max(1e6, one.size / 2)]
     assert far == []
 
 

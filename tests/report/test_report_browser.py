@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,12 +27,12 @@ HALF = {
 }  # fmt: skip
 SHOWN = failure(request="{}", answer="{}", evidence={"request": HALF, "answer": HALF})
 FAILING: Report = NONCONFORMANT | {"rows": [check(row="shown", outcome="fail", failure=SHOWN), *NONCONFORMANT["rows"]]}
-PAGES = {
-    "failing": page_html.render(build_view(FAILING)),
-    "conformant": page_html.render(build_view(CONFORMANT)),
-    "gated": page_html.render(build_view(GATED)),
-    "history": render_html(history.build_page(history.build_history([("a", FAILING), ("b", CONFORMANT)]))),
-    "fleet": render_html(index_page.build_page(INDEX)),
+PAGES: dict[str, Callable[[], str]] = {
+    "failing": lambda: page_html.render(build_view(FAILING)),
+    "conformant": lambda: page_html.render(build_view(CONFORMANT)),
+    "gated": lambda: page_html.render(build_view(GATED)),
+    "history": lambda: render_html(history.build_page(history.build_history([("a", FAILING), ("b", CONFORMANT)]))),
+    "fleet": lambda: render_html(index_page.build_page(INDEX)),
 }
 
 
@@ -53,7 +53,7 @@ def failing_everywhere() -> Report:
 @pytest.fixture
 def failing(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     file = tmp_path / "page.html"
-    file.write_text(PAGES["failing"], encoding="utf-8")
+    file.write_text(PAGES["failing"](), encoding="utf-8")
     page = open_page(browser, file)
     yield page
     page.context.close()
@@ -78,7 +78,7 @@ def test_axe_finds_nothing(
     browser: Browser, tmp_path: Path, name: str, size: tuple[int, int], scheme: ColorScheme
 ) -> None:
     file = tmp_path / "page.html"
-    file.write_text(PAGES[name], encoding="utf-8")
+    file.write_text(PAGES[name](), encoding="utf-8")
     page = open_page(browser, file, size, scheme)
     for state in ("as it comes", "with all of it open"):
         assert find_violations(page) == "", state
@@ -90,7 +90,7 @@ def test_axe_finds_nothing(
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_wider_than_a_narrow_screen(browser: Browser, tmp_path: Path, name: str) -> None:
     file = tmp_path / "page.html"
-    file.write_text(PAGES[name], encoding="utf-8")
+    file.write_text(PAGES[name](), encoding="utf-8")
     page = open_page(browser, file, NARROW)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]

@@ -55,6 +55,7 @@ class InstalledPackage:
     size: int
 
 
+@cache
 def find_installed() -> list[InstalledPackage]:
     """Return everything that a plain installation and one with each extra pulls in, by name.
 

@@ -13,20 +13,23 @@ def _all(*arguments: Any) -> str:
     return ", ".join(map(str, arguments))
 
 
-def on_each(entries: Iterable[Any], name: Callable[..., str] = _all) -> Callable[[Callable[..., None]], Any]:
+def on_each(
+    entries: Iterable[Any] | Callable[[], Iterable[Any]], name: Callable[..., str] = _all
+) -> Callable[[Callable[..., None]], Any]:
     """Make one test of a body that looks at one entry of a table; thousands would cost more than what they look at.
 
     Fixtures are the body's arguments by keyword alone.
 
     Args:
-        entries: what the body is called with; plain tuples are several arguments.
+        entries: what the body is called with, or a function that returns them when the test runs; plain tuples are
+            several arguments.
         name: what an entry is called where it fails, from the same arguments.
     """
 
     def made(body: Callable[..., None]) -> Callable[..., None]:
         def test(**fixtures: Any) -> None:
             failed = []
-            for entry in entries:
+            for entry in entries() if callable(entries) else entries:
                 arguments = entry if type(entry) is tuple else (entry,)
                 try:
                     body(*arguments, **fixtures)
