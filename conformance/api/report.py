@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from os import PathLike
@@ -11,8 +11,10 @@ from typing import Any
 
 from conformance.api.arguments import JudgeError
 from conformance.report import formats
+from conformance.report.findings import find_requirement, get_failure
 from conformance.report.scope import describe_limits_of
 from conformance.spec import ledger
+from conformance.spec import report as reports
 from conformance.spec.check import format_label
 from conformance.spec.outcome import Outcome
 from conformance.spec.text import escape_text, join_some
@@ -88,12 +90,12 @@ class Report:
         document: the JSON report, described by `schemas/report.schema.json`; do not modify it.
     """
 
-    document: Mapping[str, Any]
+    document: reports.Report
 
     @property
     def verdict(self) -> str:
         """The verdict: `conformant`, `partial`, `nonconformant` or `incomplete`."""
-        return str(self.document["verdict"])
+        return self.document["verdict"]
 
     @property
     def passed(self) -> bool:
@@ -103,8 +105,7 @@ class Report:
     @property
     def interoperable(self) -> bool | None:
         """Whether every MUST about exchange and transport is met; None if unknown."""
-        found: bool | None = self.document["interoperable"]
-        return found
+        return self.document["interoperable"]
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -162,17 +163,17 @@ class Report:
         return f"{format_sentence(url, self.verdict, self.interoperable, limits)}{why}"
 
 
-def _list_unmet(checks: Sequence[Mapping[str, Any]], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
+def _list_unmet(checks: Sequence[reports.ReportRow], outcome: Outcome) -> tuple[UnmetRequirement, ...]:
     """Return the unmet requirements of the rows with an outcome."""
     rows: dict[str, list[UnmetRow]] = {}
     for check in checks:
         if check["outcome"] == outcome:
-            rows.setdefault(check["failure"]["requirement"], []).append(_build_row(check))
+            rows.setdefault(find_requirement(check), []).append(_build_row(check))
     return tuple(_build_requirement(entry, rows[name]) for name, entry in ledger.load().items() if name in rows)
 
 
-def _build_row(check: Mapping[str, Any]) -> UnmetRow:
-    failure = check["failure"]
+def _build_row(check: reports.ReportRow) -> UnmetRow:
+    failure = get_failure(check)
     return UnmetRow(check["check"], check["row"], check["message"], failure["sent"], failure["repeat"])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from conformance.certification.rejudge import check_times, compare_reports
 from conformance.clients.recording.calls import ClientRecording
@@ -16,12 +15,13 @@ from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report import json_report
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import conclude
 from conformance.transport.grpc_packages import expect_grpc
 
 
-def find_differences(recording: ClientRecording, report: Mapping[str, Any]) -> Iterator[str]:
+def find_differences(recording: ClientRecording, report: Report) -> Iterator[str]:
     """Judge a recording again, and yield the differences between the report and the new result.
 
     Raises:

@@ -20,6 +20,7 @@ from conformance.roles.declared_limits import Limits, describe_limits
 from conformance.spec import files, schemas
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT
+from conformance.spec.report import Report
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 
@@ -192,7 +193,7 @@ class ReportedProduct:
         return _normalise_name(self.name) == _normalise_name(BUNDLED)
 
 
-def read_reported_product(report: Mapping[str, Any]) -> ReportedProduct:
+def read_reported_product(report: Report) -> ReportedProduct:
     """Return the name and version that the server or client reported."""
     target = report["target"]
     return ReportedProduct(target["name"] or "", target["version"] or "")

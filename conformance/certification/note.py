@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from conformance.certification.manifest import Manifest
 from conformance.discovery.config_tables import format_input_tables, format_limits_table, format_roles_table
 from conformance.report import markdown
+from conformance.report.findings import find_requirement
 from conformance.roles.declared_limits import describe_limits
 from conformance.roles.guessed_inputs import UserInputs
 from conformance.roles.placement import Placement
@@ -16,6 +16,7 @@ from conformance.spec.check import format_key
 from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.report import Report
 from conformance.transport import client_names
 from conformance.transport.config import build_user_inputs
 from conformance.transport.settings import DEFAULT_TIMEOUT_S
@@ -63,7 +64,7 @@ _NAMES, _INPUTS = "the names of the models that fill the roles on this server", 
 _LIMITS = "the limits of this server"
 
 
-def render(made: Manifest, report: Mapping[str, Any]) -> str:
+def render(made: Manifest, report: Report) -> str:
     """Return the text of `REPRODUCE.md` for a manifest and a report."""
     is_client = made.party == Party.CLIENT
     limits = f", for a server {describe_limits(made.limits)}" if made.limits else ""
@@ -85,26 +86,26 @@ def render(made: Manifest, report: Mapping[str, Any]) -> str:
     )
 
 
-def _format_models(report: Mapping[str, Any]) -> str:
+def _format_models(report: Report) -> str:
     """Return the deployed models that were judged, as text; empty if there were none."""
     return ", ".join(markdown.code(name, 100) for name in report["options"].get("models", []))
 
 
-def _describe_deployment(report: Mapping[str, Any]) -> str:
+def _describe_deployment(report: Report) -> str:
     models, has_roles = _format_models(report), bool(report["target"]["roles"])
     return " and ".join([*([_ROLES] if has_roles or not models else []), *([f"the models {models}"] if models else [])])
 
 
-def _describe_client_names(report: Mapping[str, Any]) -> str:
+def _describe_client_names(report: Report) -> str:
     """Return as text how many rows were sent under the names of other clients, and whether a name changed an answer."""
     sent = [row for row in report["rows"] if row["exchanges"]]
-    refused: Mapping[str, str] = report["target"].get("refused_clients", {})
+    refused = report["target"].get("refused_clients", {})
     chosen = [
         client_names.choose_names(report["seed"], format_key(row["check"], row["row"]), refused)[0] for row in sent
     ]
     accepted = [client.http for name, client in client_names.COMMON_NAMES.items() if name not in refused]
     usual = [client for client in chosen if client is not client_names.OWN_CLIENT]
-    differing = [row for row in sent if (row["failure"] or {}).get("requirement", "").startswith("OIP-CLIENT-NAME")]
+    differing = [row for row in sent if find_requirement(row).startswith("OIP-CLIENT-NAME") and row["failure"]]
     found = (
         f"{len(differing)} rows got other answers than under the name {client_names.OWN_CLIENT.http}"
         if differing
@@ -128,7 +129,7 @@ def _list_product_lines(made: Manifest) -> Iterator[str]:
     yield from [*lines, ""] if lines else []
 
 
-def _build_command(made: Manifest, report: Mapping[str, Any]) -> list[str]:
+def _build_command(made: Manifest, report: Report) -> list[str]:
     """Return the command to repeat the run: options that affect the verdict, without the identity of the certifier."""
     target, options = report["target"], report["options"]
     timeout = options["timeout_s"]

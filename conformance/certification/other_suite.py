@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conformance.certification import client_rejudge, rejudge
 from conformance.certification.manifest import RECORDING, CertificationError
@@ -22,6 +21,7 @@ from conformance.spec import files, ledger, verdict
 from conformance.spec.extras import MissingExtraError
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import INTEROPERABLE, Outcome
+from conformance.spec.report import RequirementEntry
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text, join_some
 from conformance.spec.version import __version__
@@ -123,7 +123,7 @@ def _judge_recording(folder: Folder) -> list[CheckResult]:
     return rejudge.judge_recording(rejudge.make_replay_target(recordings.load(path)), report, made)[2]
 
 
-def _describe_unmet(unmet: list[dict[str, Any]]) -> str:
+def _describe_unmet(unmet: list[RequirementEntry]) -> str:
     return (
         f"these are not met: {join_some([entry['id'] for entry in unmet], MAX_SHOWN_REQUIREMENTS)}"
         if unmet
@@ -131,7 +131,7 @@ def _describe_unmet(unmet: list[dict[str, Any]]) -> str:
     )
 
 
-def _is_unmet_must(entry: dict[str, Any]) -> bool:
+def _is_unmet_must(entry: RequirementEntry) -> bool:
     return entry["level"] == "MUST" and entry["verdict"] in (Outcome.FAIL, Outcome.BLOCKED)
 
 

@@ -7,12 +7,12 @@ every MUST of exchange and transport, but not all others, can be certified as in
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
-from conformance.report.party_labels import find_party
+from conformance.report.findings import has_reason
 from conformance.spec.extensions import HTTP, TRANSPORTS, find_transport
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
+from conformance.spec.report import Report, ReportRow, find_party
 from conformance.spec.tally import tally_report
 from conformance.spec.text import format_count, join_some
 from conformance.spec.verdict import INTEROPERABILITY_CONCERNS
@@ -42,14 +42,14 @@ def list_extensions(profile: str, *, grpc: bool) -> list[str]:
     return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
 
 
-def is_certifiable(standing: str, profile: str, report: Mapping[str, Any]) -> bool:
+def is_certifiable(standing: str, profile: str, report: Report) -> bool:
     """Return whether a report qualifies the judged server or client for a standing."""
     if standing == INTEROPERABLE:
         return bool(report["interoperable"]) and not list_unmet_musts(profile, report, INTEROPERABLE)
     return report["verdict"] == standing and (standing == PARTIAL or not list_unmet_musts(profile, report))
 
 
-def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = None) -> str | None:
+def find_standing(profile: str, report: Report, gate: str | None = None) -> str | None:
     """Return the standing that a report qualifies for and a gate accepts; None if there is none.
 
     Args:
@@ -62,13 +62,13 @@ def find_standing(profile: str, report: Mapping[str, Any], gate: str | None = No
     return next((each for each in taken if is_certifiable(each, profile, report)), None)
 
 
-def count_met_musts(report: Mapping[str, Any]) -> dict[str, int]:
+def count_met_musts(report: Report) -> dict[str, int]:
     """Return how many of the applicable MUSTs were met, the coverage of a partial certification."""
     musts = tally_report(report)
     return {"met": musts.met, "of": musts.applying}
 
 
-def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CONFORMANT) -> list[str]:
+def list_unmet_musts(profile: str, report: Report, standing: str = CONFORMANT) -> list[str]:
     """Return the MUSTs that a profile demands but that are not met in a report, one line per reason.
 
     A MUST is not demanded if all its rows need an extension that is not in the profile, or exceed a declared limit.
@@ -79,7 +79,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
         standing: standing to certify; `interoperable` demands only the MUSTs of exchange and transport.
     """
     demanded, transports = _find_demands(profile, report)
-    rows: dict[str, list[Mapping[str, Any]]] = {}
+    rows: dict[str, list[ReportRow]] = {}
     for row in report["rows"]:
         for requirement in row["requirements"]:
             rows.setdefault(requirement, []).append(row)
@@ -100,7 +100,7 @@ def list_unmet_musts(profile: str, report: Mapping[str, Any], standing: str = CO
     ]
 
 
-def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[str], Collection[str]]:
+def _find_demands(profile: str, report: Report) -> tuple[Collection[str], Collection[str]]:
     """Return the extensions and the transports of a profile; for a client, only the judged transports."""
     if find_party(report) is Party.CLIENT:
         grpc, transports = "classification" in PROFILES[profile], report["target"]["transports"]
@@ -110,22 +110,19 @@ def _find_demands(profile: str, report: Mapping[str, Any]) -> tuple[Collection[s
     return {"protocol", *list_extensions(profile, grpc=grpc)}, transports
 
 
-def _are_beyond_scope(rows: Sequence[Mapping[str, Any]], demanded: Collection[str]) -> bool:
+def _are_beyond_scope(rows: Sequence[ReportRow], demanded: Collection[str]) -> bool:
     """Return whether every row needs an extension that is not in the profile, or more than a declared limit."""
     beyond = {name for name in PROFILES["full"] if name not in demanded}
     return bool(rows) and all(_is_beyond_limit(row) or _find_missing_extension(row) in beyond for row in rows)
 
 
-def _is_beyond_limit(row: Mapping[str, Any]) -> bool:
-    reason = row.get("reason")
-    return reason is not None and reason["kind"] == ReasonKind.DECLARED_LIMIT
+def _is_beyond_limit(row: ReportRow) -> bool:
+    return has_reason(row, ReasonKind.DECLARED_LIMIT)
 
 
-def _find_missing_extension(row: Mapping[str, Any]) -> str | None:
+def _find_missing_extension(row: ReportRow) -> str | None:
     """Return the missing extension that makes a row inapplicable; None if there is none."""
+    if has_reason(row, ReasonKind.NO_JSON_FORM):
+        return "binary_tensor_data"
     reason = row.get("reason")
-    if reason is None:
-        return None
-    # Tensors without a JSON form need binary data.
-    awaited = {ReasonKind.NOT_OFFERED: str(reason["subject"]), ReasonKind.NO_JSON_FORM: "binary_tensor_data"}
-    return awaited.get(reason["kind"])
+    return reason["subject"] if reason and reason["kind"] == ReasonKind.NOT_OFFERED else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.roles.placement import Placement
+from conformance.spec.report import Report, ReportRow, TargetDetails, TargetEntry
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import conclude
 from conformance.transport import config, settings
@@ -36,7 +37,7 @@ _RECOMPUTED = (
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole seconds
 
 
-def find_differences(recording: Recording, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def find_differences(recording: Recording, report: Report, made: Manifest) -> Iterator[str]:
     """Judge a recording again, and yield the differences between the report and the new result.
 
     Raises:
@@ -67,7 +68,7 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
         results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
         options=report["options"], seed=report["seed"], coverage=coverage,
         started=report["started"], finished=report["finished"], complete=True,
-        about={name: target[name] for name in UNRECORDED_MEMBERS if name in target},
+        about=_copy_unrecorded_members(target),
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)
     if unused:
@@ -75,7 +76,16 @@ def find_differences(recording: Recording, report: Mapping[str, Any], made: Mani
     yield from compare_reports(rejudged, report)
 
 
-def check_times(times: tuple[datetime, datetime], report: Mapping[str, Any]) -> Iterator[str]:
+def _copy_unrecorded_members(target: TargetEntry) -> TargetDetails:
+    found: TargetDetails = {}
+    if "suffers_from_concurrency" in target:
+        found["suffers_from_concurrency"] = target["suffers_from_concurrency"]
+    if "waited_s" in target:
+        found["waited_s"] = target["waited_s"]
+    return found
+
+
+def check_times(times: tuple[datetime, datetime], report: Report) -> Iterator[str]:
     """Yield each contradiction between the times of the recorded exchanges and the times of the run in the report."""
     started, finished = (datetime.fromisoformat(report[name]) for name in ("started", "finished"))
     if started > finished:
@@ -97,7 +107,7 @@ def make_replay_target(recording: Recording) -> ReplayTarget:
 
 
 def judge_recording(
-    target: ReplayTarget, report: Mapping[str, Any], made: Manifest
+    target: ReplayTarget, report: Report, made: Manifest
 ) -> tuple[Subjects, DiscoveryResult, list[CheckResult]]:
     """Judge a recording with this suite, with the options of the original run.
 
@@ -130,7 +140,7 @@ def judge_recording(
     return subjects, survey, [judged[case.ids] for case in rows]
 
 
-def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def compare_reports(rejudged: Report, report: Report) -> Iterator[str]:
     """Yield the differences between a report and the report of its rejudged recording."""
     ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
     if len(theirs) != len(report["rows"]):
@@ -149,7 +159,7 @@ def compare_reports(rejudged: Mapping[str, Any], report: Mapping[str, Any]) -> I
             yield f"the report's {name} is not what its recording shows"
 
 
-def _compare_rows(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
+def _compare_rows(ours: ReportRow, theirs: ReportRow) -> Iterator[str]:
     label = f"{ours['check']} [{ours['row']}]"
     if ours["outcome"] != theirs["outcome"]:
         yield f"{label} is {ours['outcome']} by its recording, {theirs['outcome']} in the report: {ours['message']}"

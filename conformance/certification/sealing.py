@@ -21,6 +21,7 @@ from conformance.certification import manifest, note
 from conformance.certification.manifest import NAME, NOTE, PAGES, RECORDING, REPORT, CertificationError, Manifest
 from conformance.report import formats
 from conformance.spec import extras, files
+from conformance.spec.report import Report
 
 if TYPE_CHECKING:  # loaded where keys are used
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -45,7 +46,7 @@ XZ_FILTERS: Final = (
 def seal(
     folder: Path,
     made: Manifest,
-    report: Mapping[str, Any],
+    report: Report,
     recording: Path,
     key: Ed25519PrivateKey,
     third_key: Ed25519PrivateKey | None = None,
@@ -76,7 +77,7 @@ def seal(
         sign(folder, third_key, COUNTERSIGNATURE)
 
 
-def _write_compressed(folder: Path, report: Mapping[str, Any], recording: Path) -> None:
+def _write_compressed(folder: Path, report: Report, recording: Path) -> None:
     """Write the compressed report, and recompress the recording to a smaller file."""
     with lzma.open(folder / REPORT, "wt", filters=XZ_FILTERS, encoding="ascii") as packed:
         packed.write(formats.FORMATS[".json"](report))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from conformance.certification import client_rejudge, manifest, note, profiles, rejudge, sealing
 from conformance.certification.manifest import (
@@ -22,13 +21,13 @@ from conformance.certification.manifest import (
 from conformance.clients.recording import calls
 from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
-from conformance.report.party_labels import find_party
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
 from conformance.report.scope import describe_report_verdict
 from conformance.spec import files, ledger
 from conformance.spec.ledger import Party
 from conformance.spec.options import expect_report_suffix
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL
+from conformance.spec.report import Options, Report, find_party
 from conformance.spec.text import escape_text
 from conformance.spec.version import __version__
 from conformance.transport import recording as recordings
@@ -47,7 +46,7 @@ class Folder:
         return manifest.read(self.path)
 
     @cached_property
-    def report(self) -> Mapping[str, Any]:
+    def report(self) -> Report:
         """The report. Raises ReportError if it is missing or invalid."""
         return read(self.path / REPORT)
 
@@ -56,7 +55,7 @@ class Folder:
         """Name and version of the product according to the report; None if the report is unreadable."""
         try:
             return manifest.read_reported_product(self.report)
-        except (ReportError, LookupError, TypeError):
+        except ReportError:
             return None
 
 
@@ -126,7 +125,7 @@ def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 
-def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_report(report: Report, made: Manifest) -> Iterator[str]:
     """Check that the report is complete, of this version of the suite, and of a run with the profile's options."""
     if report["footer"]["digest"] != json_report.compute_digest(report):
         yield "the report was changed: its footer has another digest"
@@ -145,7 +144,7 @@ def _check_report(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
     yield from _check_standing(report, made)
 
 
-def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_standing(report: Report, made: Manifest) -> Iterator[str]:
     """Check that the report supports exactly the certified standing."""
     verdict, is_interoperable = report["verdict"], report["interoperable"]
     shown = is_interoperable if made.standing == INTEROPERABLE else verdict == made.standing
@@ -159,34 +158,37 @@ def _check_standing(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
         yield "the manifest and the report differ in the number of judged MUSTs"
 
 
-def _check_options(options: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_options(options: Options, made: Manifest) -> Iterator[str]:
     grpc = profiles.OVER_GRPC in options["extensions"]
     is_client = made.party == Party.CLIENT  # its run judges every extension
     extensions = [] if is_client else profiles.list_extensions(made.profile, grpc=grpc)
-    demanded = {"profile": "certify", "extensions": extensions}
+    demanded: dict[str, object] = {"profile": "certify", "extensions": extensions}
     if ALL_MODELS not in (models := list(made.models or ())):  # otherwise the recording decides which models are listed
         demanded["models"] = models
-    neutral: dict[str, Any] = {"dangerous": False}
+    neutral: dict[str, object] = {"dangerous": False}
+    given = neutral | {**options}
     for name, value in (neutral | demanded).items():
-        if options.get(name, neutral.get(name)) != value:
-            yield f"the run had another option {name}: {options.get(name)!r} instead of {value!r}"
+        if given.get(name) != value:
+            yield f"the run had another option {name}: {given.get(name)!r} instead of {value!r}"
 
 
-def _check_manifest(report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_manifest(report: Report, made: Manifest) -> Iterator[str]:
     """Compare the manifest's statements about the run with the report."""
     yield from manifest.find_label_faults(made, manifest.read_reported_product(report))
-    theirs = {name: made.suite[name] for name in ("version", "digest")}
-    if theirs != {name: report["suite"][name] for name in theirs} or made.suite["ledger"] != ledger.compute_version():
+    ours, theirs = report["suite"], made.suite
+    is_same = (ours["version"], ours["digest"]) == (theirs["version"], theirs["digest"])
+    if not is_same or theirs["ledger"] != ledger.compute_version():
         yield "the manifest names another suite than the report"
-    for name, said in (("started", made.started), ("finished", made.finished)):
-        if said != report[name]:
-            yield f"the manifest says that the run {name} at {said}, the report {report[name]}"
+    started, finished = (made.started, report["started"]), (made.finished, report["finished"])
+    for name, (said, reported) in (("started", started), ("finished", finished)):
+        if said != reported:
+            yield f"the manifest says that the run {name} at {said}, the report {reported}"
     last = manifest.find_last_valid_day(report["finished"])
     if not date.fromisoformat(report["finished"][:10]) <= date.fromisoformat(made.expires) <= last:
         yield f"the certification expires on {made.expires}: that has to be after the run, and at the latest on {last}"
 
 
-def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_pages(folder: Path, report: Report, made: Manifest) -> Iterator[str]:
     for name in PAGES:
         page = formats.FORMATS[expect_report_suffix(folder / name)](report)
         if files.read_text(folder / name, MAX_REPORT_BYTES) != page:
@@ -195,7 +197,7 @@ def _check_pages(folder: Path, report: Mapping[str, Any], made: Manifest) -> Ite
         yield f"{NOTE} is not what manifest and report say"
 
 
-def _check_recording(folder: Path, report: Mapping[str, Any], made: Manifest) -> Iterator[str]:
+def _check_recording(folder: Path, report: Report, made: Manifest) -> Iterator[str]:
     try:
         if made.party == Party.CLIENT:
             yield from client_rejudge.find_differences(calls.load(folder / RECORDING), report)

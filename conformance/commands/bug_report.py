@@ -122,7 +122,7 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
         FailedRow(
             row["check"],
             row["row"],
-            target.get("url", ""),
+            target["url"],
             row["failure"],
             len(row["exchanges"]),
             models=target["roles"],
@@ -130,7 +130,7 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
         for row in report["rows"]
         if row["failure"]
     ]
-    return _format_product(target.get("name", ""), target.get("version", "")), report["suite"]["version"], rows
+    return _format_product(target["name"], target["version"]), report["suite"]["version"], rows
 
 
 def _format_product(name: str | None, version: str | None) -> str:

@@ -36,6 +36,7 @@ from conformance.spec.options import (
     list_isolation_arguments,
 )
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
+from conformance.spec.report import Report
 from conformance.spec.text import join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.spec.version import __version__
@@ -193,7 +194,7 @@ def _list_models(options: argparse.Namespace, target: TargetConfig) -> dict[str,
     return tables or None
 
 
-def _complete_manifest(made: Manifest, options: argparse.Namespace, report: dict[str, Any]) -> Manifest:
+def _complete_manifest(made: Manifest, options: argparse.Namespace, report: Report) -> Manifest:
     started, finished = report["started"], report["finished"]
     expires = options.expires or str(manifest.find_last_valid_day(finished))
     standing = profiles.find_standing(made.profile, report, options.conformance_gate)
@@ -230,25 +231,24 @@ def _request_server_name(target: TargetConfig) -> ReportedProduct | None:
         return None
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         return None
-    reported = {name: json_report.format_name(document.get(name)) for name in ("name", "version")}
-    return manifest.read_reported_product({"target": reported})
+    return ReportedProduct(*(json_report.format_name(document.get(name)) or "" for name in ("name", "version")))
 
 
-def _list_problems(made: Manifest, report: dict[str, Any]) -> Sequence[str]:
+def _list_problems(made: Manifest, report: Report) -> Sequence[str]:
     is_shown = profiles.is_certifiable(made.standing, made.profile, report)
     found = [] if is_shown else [*report["why"], *profiles.list_unmet_musts(made.profile, report, made.standing)]
     named = report["target"]["name"] is not None  # else the server reported no name, and `found` includes that
     return [*found, *(manifest.find_label_faults(made, manifest.read_reported_product(report)) if named else [])]
 
 
-def _find_exit_status(made: Manifest, report: dict[str, Any], problems: Sequence[str]) -> int:
+def _find_exit_status(made: Manifest, report: Report, problems: Sequence[str]) -> int:
     if not problems:
         return 0
     verdict = Verdict(report["verdict"], interoperable=report["interoperable"])
     return verdict.exit_status(made.standing) or EXIT_STATUS[INCOMPLETE]
 
 
-def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[str], folder: Path) -> str:
+def _format_result(made: Manifest, report: Report, problems: Sequence[str], folder: Path) -> str:
     profile = f"{'' if made.certified_as == CONFORMANT else f'as {made.certified_as} '}for the profile {made.profile}"
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
@@ -256,7 +256,7 @@ def _format_result(made: Manifest, report: dict[str, Any], problems: Sequence[st
     return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_format_hint(made, report)}"
 
 
-def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
+def _format_hint(made: Manifest, report: Report) -> str:
     """Return a hint about the weaker certification that a nonconformant server can get; empty if there is none."""
     if made.standing != CONFORMANT:
         return ""
@@ -268,7 +268,7 @@ def _format_hint(made: Manifest, report: dict[str, Any]) -> str:
 # --- the run: a separate pytest without the user's settings, plugins and selections -----------------------------------
 
 
-def _run_suite(options: argparse.Namespace, empty: Path) -> dict[str, Any]:
+def _run_suite(options: argparse.Namespace, empty: Path) -> Report:
     """Run the suite in a separate process that ignores the user's settings; return the report.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from conformance.certification import manifest
 from conformance.commands.page_files import deliver_page, expect_known_suffix
 from conformance.report.history import build_history, build_page
 from conformance.report.report_file import ReportError, read
+from conformance.spec.report import Report
 
 REPORTS = ("*.json", "*.json.xz")
 
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> str:
     return deliver_page(build_page(build_history(_read_reports(options.folder))), options.output)
 
 
-def _read_reports(folder: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
+def _read_reports(folder: Path) -> Sequence[tuple[str, Report]]:
     """Read the reports of a folder, each with its file name; report all invalid files in one error."""
     if not folder.is_dir():
         raise ReportError(f"{folder} is not a folder")

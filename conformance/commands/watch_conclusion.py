@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from conformance.clients.recording.records import RecordedExchange
 from conformance.clients.traffic import Traffic
@@ -25,6 +24,7 @@ from conformance.report.output_files import OutputWriter
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import INCOMPLETE, INTEROPERABLE, Outcome
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 
@@ -109,9 +109,7 @@ def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Ve
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
 
-def _build_report(
-    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, options: RunOptions
-) -> dict[str, Any]:
+def _build_report(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, options: RunOptions) -> Report:
     addresses = watched.addresses
     url = addresses.http or addresses.grpc
     return json_report.build(
@@ -144,7 +142,7 @@ def _format_output(
 ) -> Iterator[str]:
     """Yield the lines for the terminal; with a baseline, only the difference."""
     results, gate = conclusion.results, conclusion.gate
-    checks = [result.to_dict() for result in results]
+    checks = json_report.build_rows(results)
     most = None if shows_all else terminal_findings.MAX_BLOCKS
     yield from _format_section("clients", _list_clients(watched.traffic))
     yield from _format_section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])

@@ -14,17 +14,18 @@ from typing import Any, Final
 
 from conformance.fleet.run_folder import RUNS, RunFolder, RunRecord
 from conformance.fleet.unit_runner import REPORT
+from conformance.report.findings import find_requirement
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.requirement_changes import RequirementChange, count_unmet_rows, find_changes
 from conformance.report.scope import describe_limits_of
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import Gate, Report
 from conformance.spec.tally import Tally, count_requirements, is_judged, select_requirements, tally_report
 from conformance.spec.verdict import EXIT_STATUS
 from conformance.spec.version import __version__
 
 Index = dict[str, Any]
-Report = Mapping[str, Any]
 
 SCHEMA: Final = 1
 NOT_RUN: Final = "not_run"  # in place of a verdict
@@ -120,7 +121,18 @@ def _summarise_report(report: Report) -> Index:
         "extensions": {name: entry["verdict"] for name, entry in report["extensions"].items()},
         "areas": _count_by_area(report),
         "unmet": list(_list_unmet(report)),
-        **({"gate": {name: gate[name] if name == "passed" else len(gate[name]) for name in gate}} if gate else {}),
+        **({"gate": _count_differences(gate)} if gate else {}),
+    }
+
+
+def _count_differences(gate: Gate) -> dict[str, int]:
+    """Return whether a gate was passed, and the number of labels in each of its lists."""
+    return {
+        "passed": gate["passed"],
+        "known": len(gate["known"]),
+        "new": len(gate["new"]),
+        "fixed": len(gate["fixed"]),
+        "stale": len(gate["stale"]),
     }
 
 
@@ -144,7 +156,7 @@ def _count_by_area(report: Report) -> dict[str, dict[str, int]]:
 
 def _list_unmet(report: Report) -> Iterator[dict[str, Any]]:
     rows = count_unmet_rows(report)
-    known = {check["failure"]["requirement"] for check in report["rows"] if check["outcome"] == Outcome.KNOWN_FAILURE}
+    known = {find_requirement(check) for check in report["rows"] if check["outcome"] == Outcome.KNOWN_FAILURE}
     for entry in report["requirements"]:
         if rows[entry["id"]]:
             is_known = entry["id"] in known and entry["verdict"] == Outcome.KNOWN_FAILURE

@@ -12,17 +12,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from conformance.fleet.units import Outcome, RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
 from conformance.report.report_file import ReportError, read
 from conformance.report.scope import describe_report_verdict
 from conformance.spec.options import CHILD_INI, build_child_environment, format_arguments, list_isolation_arguments
+from conformance.spec.report import Report
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 
@@ -122,9 +123,7 @@ def _build_outcome(unit: Unit, folder: Path, ended: ProcessExit, seconds: float)
     return Outcome(unit.name, status, is_reached, round(seconds, 1), trouble, said, verdict, unit.folder, kept)
 
 
-def _find_failure(
-    unit: Unit, folder: Path, ended: ProcessExit, report: Mapping[str, Any] | None
-) -> tuple[RunFailure | None, str]:
+def _find_failure(unit: Unit, folder: Path, ended: ProcessExit, report: Report | None) -> tuple[RunFailure | None, str]:
     if ended.was_cancelled:
         return RunFailure.STOPPED, "ended"
     if ended.was_late:
@@ -136,7 +135,7 @@ def _find_failure(
     return None, ""
 
 
-def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] | None) -> int:
+def _find_exit_status(unit: Unit, ended: ProcessExit, report: Report | None) -> int:
     """Return the exit status of a run; derive the status of a run that was cut short from the partial report."""
     if report is None:
         return EXIT_STATUS["incomplete"]
@@ -148,7 +147,7 @@ def _find_exit_status(unit: Unit, ended: ProcessExit, report: Mapping[str, Any] 
     return EXIT_STATUS["nonconformant" if is_worse else "incomplete"]
 
 
-def _read_report(folder: Path) -> dict[str, Any] | None:
+def _read_report(folder: Path) -> Report | None:
     try:
         return read(folder / REPORT)
     except ReportError:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
 
 from conformance.judging.selection import matches_pattern
 from conformance.spec.check import Case, format_label
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, NONCONFORMANT, Outcome
+from conformance.spec.report import Gate
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS, Verdict, counts_for_interoperability
 
@@ -114,10 +114,15 @@ class GateResult:
         is_incomplete = lost or verdict.exit_status(gate) == EXIT_STATUS[INCOMPLETE]
         return EXIT_STATUS[INCOMPLETE if is_incomplete else CONFORMANT]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Gate:
         """Return the gate result as JSON data for the report."""
-        lists = {name: list(getattr(self, name)) for name in ("known", "new", "fixed", "stale")}
-        return {"passed": self.is_passed, **lists}
+        return {
+            "passed": self.is_passed,
+            "known": list(self.known),
+            "new": list(self.new),
+            "fixed": list(self.fixed),
+            "stale": list(self.stale),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from conformance.judging.baseline import Baseline
 from conformance.judging.selection import ROLES, Subjects
 from conformance.spec import options
 from conformance.spec.extensions import OVER_GRPC
+from conformance.spec.report import Options
 from conformance.spec.user_error import UserError
 from conformance.transport import client_names, config
 from conformance.transport import recording as recordings
@@ -58,14 +59,14 @@ class RunOptions:
         """The seconds to wait for an answer, or for the introduction of an adapter."""
         return DEFAULT_TIMEOUT_S
 
-    def to_report(self, headers: Iterable[str] = (), connections: int = 1) -> dict[str, Any]:
+    def to_report(self, headers: Iterable[str] = (), connections: int = 1) -> Options:
         """Return the `options` of the report, which affect the verdict.
 
         Args:
             headers: the names of the headers that the user has sent with every request; values are secret.
             connections: the number of concurrent connections.
         """
-        return {
+        found: Options = {
             "profile": self.profile,
             "dangerous": self.dangerous,
             "strict": self.strict,
@@ -73,8 +74,10 @@ class RunOptions:
             "timeout_s": self.timeout_s,
             "models": [],
             "headers": list(headers),
-            **({"connections": connections} if connections > 1 else {}),
         }
+        if connections > 1:
+            found["connections"] = connections
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +132,13 @@ class ServerOptions(RunOptions):
         """The seconds to wait for a connection, and for the next byte of an answer."""
         return DEFAULT_TIMEOUT_S if self.target.timeout is None else self.target.timeout
 
-    def to_report(self, headers: Iterable[str] = (), connections: int = 1) -> dict[str, Any]:
+    def to_report(self, headers: Iterable[str] = (), connections: int = 1) -> Options:
         """Return the `options` of the report; see the base class."""
-        return {
-            **RunOptions.to_report(self, headers, connections),
-            "extensions": list(self.target.extensions),
-            "models": list(self.subjects.models),
-            **({"robustness": True} if self.subjects.robustness else {}),
-        }
+        found = RunOptions.to_report(self, headers, connections)
+        found |= {"extensions": list(self.target.extensions), "models": list(self.subjects.models)}
+        if self.subjects.robustness:
+            found["robustness"] = True
+        return found
 
 
 # --- every run --------------------------------------------------------------------------------------------------------

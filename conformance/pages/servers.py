@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from conformance.report.comparison import count_represented_rows, remove_body
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Requirement
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.report import Report
 
 # The report on the bundled server, which does not count as a real server.
 BUNDLED = "reference"
@@ -61,7 +61,7 @@ def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
     return tuple(_read_report(path.stem, json.loads(path.read_bytes())) for path in files)
 
 
-def _read_report(stem: str, report: Mapping[str, Any]) -> ServerResult:
+def _read_report(stem: str, report: Report) -> ServerResult:
     target = report["target"]
     return ServerResult(
         " ".join(filter(None, (target["name"] or stem, target["version"]))),
@@ -72,7 +72,7 @@ def _read_report(stem: str, report: Mapping[str, Any]) -> ServerResult:
     )
 
 
-def _collect_observations(report: Mapping[str, Any]) -> dict[str, list[str]]:
+def _collect_observations(report: Report) -> dict[str, list[str]]:
     found: dict[str, Counter[str]] = {}
     for check in report["rows"]:
         if check.get("observation"):

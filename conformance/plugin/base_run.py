@@ -20,6 +20,7 @@ from conformance.plugin.collection import SELECTION_KEY, RunSelection
 from conformance.report.output_files import OutputWriter, claim_folder
 from conformance.spec.check import Case
 from conformance.spec.ledger import Party
+from conformance.spec.report import Options, TargetDetails
 from conformance.spec.result import CheckResult
 from conformance.transport import journal
 
@@ -131,11 +132,11 @@ class BaseRun(ABC):
     def build_rerun_command(self) -> str:
         """Return the command that runs the suite again, without options that select checks."""
 
-    def list_report_options(self) -> dict[str, Any]:
+    def list_report_options(self) -> Options:
         """Return the options that the report shows, because they affect the verdict."""
         return self.options.to_report()
 
-    def describe_target(self) -> dict[str, Any]:
+    def describe_target(self) -> TargetDetails:
         """Return further members of the report's object `target`, which the discovery result does not contain."""
         return {}
 

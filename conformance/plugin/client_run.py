@@ -18,6 +18,7 @@ from conformance.judging.selection import CLIENTS, Subjects
 from conformance.plugin.base_run import BaseRun, find_process_id
 from conformance.report import client_terminal
 from conformance.spec.ledger import Party
+from conformance.spec.report import TargetDetails
 
 MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not start
 
@@ -130,7 +131,7 @@ class ClientRun(BaseRun):
         """Return the command that runs the suite against this client, without options that select checks."""
         return shlex.join(["pytest", f"--client-adapter={self.options.command}"])
 
-    def describe_target(self) -> dict[str, Any]:
+    def describe_target(self) -> TargetDetails:
         """Return the client's language, and the transports over which it was judged."""
         return {"language": self.client.language, "transports": list(self.transports)}
 

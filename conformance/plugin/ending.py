@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,12 +18,13 @@ from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
 from conformance.spec.check import format_key
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS
 from conformance.transport import journal
 
 
-def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, dict[str, Any] | None]:
+def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, Report | None]:
     """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
@@ -119,7 +119,7 @@ def _merge_recordings(run: BaseRun, folder: Path) -> None:
     )
 
 
-def _write_reports(run: BaseRun, conclusion: Conclusion) -> dict[str, Any] | None:
+def _write_reports(run: BaseRun, conclusion: Conclusion) -> Report | None:
     if not (run.options.reports or github.is_github_actions(os.environ)):
         return None
     from conformance.report import json_report

@@ -20,6 +20,7 @@ from conformance.plugin.options import has_client
 from conformance.plugin.printing import ProgressLine
 from conformance.plugin.server_run import ServerRun
 from conformance.spec.ledger import Party
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.user_error import UserError
 from conformance.transport.journal import JournalError
@@ -46,7 +47,7 @@ class Hooks:
         markers.register(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = _create_run(config)
-        self.report: dict[str, Any] | None = None
+        self.report: Report | None = None
         self.progress: ProgressLine | None = None
         self._sigterm = signals.interrupt_on_sigterm()
         self._interrupt: KeyboardInterrupt | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 
 Section = tuple[str, Iterable[Line | str]]  # a title and the lines below it
@@ -74,11 +75,16 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
     A run with a baseline shows only the differences from it; a run with `-q` shows only unmet requirements. With `-v`
     a section explains the words of the summary.
     """
-    from conformance.report import failure_patterns, robustness, terminal_findings  # lazy: needed at the end only
+    from conformance.report import (  # lazy: needed at the end only
+        failure_patterns,
+        json_report,
+        robustness,
+        terminal_findings,
+    )
 
     results, options = conclusion.results, run.options
-    checks, gate = [result.to_dict() for result in results], conclusion.gate
-    patterns = [pattern.to_dict() for pattern in failure_patterns.find_patterns(checks)]
+    checks, gate = json_report.build_rows(results), conclusion.gate
+    patterns = failure_patterns.find_patterns(results)
     most = None if options.shows_all else terminal_findings.MAX_BLOCKS
     is_whole = not (is_quiet or gate)
     if gate:
@@ -99,7 +105,7 @@ def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, expl
         yield "in error, or blocked", terminal_findings.format_blocked_or_error(checks, max_blocks=most)
     if is_whole or gate:
         yield "advice", terminal_findings.format_advice(checks, max_blocks=most)
-    hostile = [result.to_dict() for result in conclusion.robustness]
+    hostile = json_report.build_rows(conclusion.robustness)
     yield (
         "robustness",
         robustness.format_lines(hostile, run.build_rerun_command(), max_blocks=most, is_quiet=not is_whole),
@@ -119,7 +125,7 @@ def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
             writer.line(piece, **MARKUP[line.style])
 
 
-def print_verdict(run: BaseRun, report: Mapping[str, Any] | None, reporter: Any) -> None:
+def print_verdict(run: BaseRun, report: Report | None, reporter: Any) -> None:
     """Print the workflow commands for GitHub Actions, then the verdict as the last line."""
     conclusion = run.conclusion
     if reporter is None or conclusion is None:

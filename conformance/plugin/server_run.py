@@ -26,6 +26,7 @@ from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
+from conformance.spec.report import Options, TargetDetails
 from conformance.spec.text import escape_text
 from conformance.transport import client_names
 from conformance.transport.credentials import find_unmaskable_headers
@@ -230,17 +231,19 @@ class ServerRun(BaseRun):
                 estimate_seconds(rows, latency, self.connections), latency, self.connections
             )
 
-    def describe_target(self) -> dict[str, Any]:
+    def describe_target(self) -> TargetDetails:
         """Return further members of the report's object `target`.
 
         The members say whether the target never answered, which row concurrency disturbed, and how long the run waited.
         """
-        suffered = self.pool.disturbed_row if self.pool else ""
-        return {
-            **({} if self._started_session.target.has_answered else {"unreachable": True}),
-            **({"suffers_from_concurrency": suffered} if suffered else {}),
-            **({"waited_s": round(self.waited_s, 1)} if self.waited_s else {}),
-        }
+        found: TargetDetails = {}
+        if not self._started_session.target.has_answered:
+            found["unreachable"] = True
+        if self.pool and self.pool.disturbed_row:
+            found["suffers_from_concurrency"] = self.pool.disturbed_row
+        if self.waited_s:
+            found["waited_s"] = round(self.waited_s, 1)
+        return found
 
     @property
     def waited_s(self) -> float:
@@ -319,7 +322,7 @@ class ServerRun(BaseRun):
             found["--target-grpc"] = self.grpc_url.removeprefix("grpc://")
         return found
 
-    def list_report_options(self) -> dict[str, Any]:
+    def list_report_options(self) -> Options:
         """Return the options that the report shows, because they affect the verdict."""
         return self.options.to_report([name for name, _ in self._settings.headers], self.connections)
 

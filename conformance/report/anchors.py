@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from conformance.report.blocks import Block
 from conformance.report.findings import Group
 from conformance.spec.check import format_key
 from conformance.spec.outcome import Outcome
-
-Entry = Mapping[str, Any]
+from conformance.spec.report import ReportRow
 
 MAX_ANCHOR_CHARS = 160  # characters of an encoded name; names of the suite are far shorter
 
@@ -41,7 +39,7 @@ def build_block_anchor(block: Block) -> str:
     return f"{kind}-{encode_name(block.requirement)}"
 
 
-def build_row_anchors(checks: Iterable[Entry]) -> dict[int, str]:
+def build_row_anchors(checks: Iterable[ReportRow]) -> dict[int, str]:
     """Map the `id()` of each row's entry in the report to its anchor; duplicate rows are numbered."""
     seen: Counter[str] = Counter()
     places = {}

@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.report.findings import Entry, Group, build_group, group_by
+from conformance.report.findings import Group, build_group, find_requirement, group_by
 from conformance.spec import ledger
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import Pattern, ReportRow
 
 GOLDEN_PREFIX = "golden."  # prefix of the ids of checks that test many requirements at once
 EXTENSION_ORDER = (PROTOCOL, *EXTENSIONS, ROBUSTNESS)
@@ -41,7 +42,7 @@ class Block:
     requirement: str
     groups: list[Group]
     judged: int
-    patterns: Sequence[Entry] = ()
+    patterns: Sequence[Pattern] = ()
 
     @property
     def first(self) -> Group:
@@ -54,7 +55,7 @@ class Block:
         return sum(len(group.rows) for group in self.groups)
 
 
-def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Entry] = ()) -> list[Block]:
+def build_blocks(checks: Sequence[ReportRow], *outcomes: str, patterns: Sequence[Pattern] = ()) -> list[Block]:
     """Return a block for each requirement that is unmet in rows with these outcomes, most urgent first.
 
     Args:
@@ -63,12 +64,12 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Ent
         patterns: the failure patterns of the report.
     """
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
-    dedicated = {check["failure"]["requirement"] for check in missing if not _is_golden(check)}
+    dedicated = {find_requirement(check) for check in missing if not _is_golden(check)}
     judged = _count_judged_rows(checks)
     found = []
     for rows in group_by(missing, lambda check: _choose_requirement(check, dedicated)):
         requirement = _choose_requirement(rows[0], dedicated)
-        ordered = sorted(rows, key=lambda row: (_is_golden(row), row["failure"]["requirement"] != requirement))
+        ordered = sorted(rows, key=lambda row: (_is_golden(row), find_requirement(row) != requirement))
         groups = [build_group(own) for own in group_by(ordered, lambda row: row["check"])]
         own_patterns = [pattern for pattern in patterns if pattern["requirement"] == requirement]
         found.append(Block(requirement, groups, max(judged[requirement], len(rows)), own_patterns))
@@ -79,7 +80,7 @@ def build_blocks(checks: Sequence[Entry], *outcomes: str, patterns: Sequence[Ent
     )
 
 
-def _count_explained(patterns: Sequence[Entry]) -> Counter[str]:
+def _count_explained(patterns: Sequence[Pattern]) -> Counter[str]:
     """Count, per requirement, the failing rows that patterns explain."""
     explained: Counter[str] = Counter()
     for pattern in patterns:
@@ -95,19 +96,19 @@ def _rank_by_pattern(block: Block, explained: Counter[str], max_unexplained: int
     return (2 if not rows and explained[block.requirement] >= block.count else 1), 0
 
 
-def _is_golden(check: Entry) -> bool:
-    return bool(check["check"].startswith(GOLDEN_PREFIX))
+def _is_golden(check: ReportRow) -> bool:
+    return check["check"].startswith(GOLDEN_PREFIX)
 
 
-def _choose_requirement(check: Entry, dedicated: set[str]) -> str:
+def _choose_requirement(check: ReportRow, dedicated: set[str]) -> str:
     """Return the requirement whose block gets a failing row; the module's docstring explains it for golden cases."""
-    missed: str = check["failure"]["requirement"]
+    missed = find_requirement(check)
     if not _is_golden(check) or missed in dedicated:
         return missed
     return next((name for name in check["requirements"] if name in dedicated), missed)
 
 
-def _count_judged_rows(checks: Sequence[Entry]) -> Counter[str]:
+def _count_judged_rows(checks: Sequence[ReportRow]) -> Counter[str]:
     """Count, per requirement, the rows that reached a verdict."""
     return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 from conformance.judging.repeat_command import build_curl_options
 from conformance.report.markdown import code, fence_lines, text
@@ -26,6 +25,8 @@ from conformance.spec import files, ledger
 from conformance.spec.check import format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
+from conformance.spec.report import Failure
+from conformance.spec.result import MessageEvidence
 from conformance.spec.text import format_count, join_some
 from conformance.wire.request import Message
 
@@ -65,7 +66,7 @@ class FailedRow:
     check: str
     row: str
     url: str
-    failure: Mapping[str, Any]
+    failure: Failure
     exchanges: int = 0
     folder: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class FailedRow:
     def length(self) -> int:
         """The length of the request's body; short requests are easy to read."""
         evidence = self.failure.get("evidence")
-        return int(evidence["request"]["length"]) if evidence else MAX_ARCHIVE_BYTES
+        return evidence["request"]["length"] if evidence else MAX_ARCHIVE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def render(bug: Bug) -> str:
 
 
 def _summarize_bug(bug: Bug) -> list[str]:
-    sent = bug.example.failure.get("sent", "")
+    sent = bug.example.failure["sent"]
     lines = [f"Request: {code(sent, 600)}", ""] if sent else []
     return [*lines, _WHO_NOTICES[bug.requirement.concern]]
 
@@ -173,12 +174,12 @@ def _list_tensors(specs: Iterable[TensorSpec]) -> str:
     return ", ".join(code(f"{spec.name} {spec.datatype} {list(spec.shape)}") for spec in specs)
 
 
-def _format_difference(failure: Mapping[str, Any]) -> Iterator[str]:
+def _format_difference(failure: Failure) -> Iterator[str]:
     yield f"Expected  {failure['expected']}"
     yield f"Actual    {failure['actual']}"
     if failure.get("answer"):
         yield f"Answer    {failure['answer']}"
-    yield from failure.get("bytes", ())
+    yield from failure["bytes"]
 
 
 def _format_sources(requirement: Requirement) -> Iterator[str]:
@@ -250,13 +251,16 @@ def _build_curl(row: FailedRow) -> list[str]:
 def _read_body(row: FailedRow) -> bytes | None:
     if row.folder is not None:
         return files.read_bytes(row.folder / "request.bin", MAX_REQUEST_BYTES)
-    request = row.failure["evidence"]["request"] if row.failure.get("evidence") else {}
+    evidence = row.failure.get("evidence")
+    if not evidence:
+        return None
+    request = evidence["request"]
     if "body_base64" in request:
         return b64decode(request["body_base64"])
-    return b"" if request.get("length") == 0 else None
+    return None if request["length"] else b""
 
 
-def _is_text(answer: Mapping[str, Any]) -> bool:
+def _is_text(answer: MessageEvidence) -> bool:
     body = b64decode(answer.get("body_base64", ""))
     return all(byte in b"\t\r\n" or 0x20 <= byte < 0x7F for byte in body)
 

@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from conformance.report.party_labels import PartyLabels, find_labels, find_party
+from conformance.report.findings import find_requirement
+from conformance.report.party_labels import PartyLabels, find_labels
 from conformance.report.requirement_changes import (
     VersionStep,
     find_statement,
@@ -23,11 +23,10 @@ from conformance.report.scope import describe_report_verdict
 from conformance.spec.extensions import OVER_HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.report import Failure, Report, ReportRow, find_party
 from conformance.spec.tally import MEANINGS, describe_absence, tally_report
 from conformance.spec.user_error import UserError
 from conformance.spec.verdict import describe_verdict
-
-Report = Mapping[str, Any]
 
 # Outcome -> the word in a cell, and its meaning. Failures are in capitals.
 LEGEND: Mapping[str, tuple[str, str]] = {
@@ -88,7 +87,7 @@ class Line:
     requirement: str
     check: str
     message: str
-    failure: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
     rows: list[str] = field(default_factory=list)
 
 
@@ -207,10 +206,9 @@ def _build_row_counter(outcome: str) -> Callable[[Report], Cell]:
     )
 
 
-def count_represented_rows(row: Mapping[str, Any]) -> int:
+def count_represented_rows(row: ReportRow) -> int:
     """Return the number of rows that an entry represents: one in a report, one or more in the summary of a report."""
-    count: int = row.get("count", 1)
-    return count
+    return row.get("count", 1)
 
 
 def _format_suite(report: Report) -> Cell:
@@ -281,18 +279,18 @@ def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
     lines: dict[tuple[str, ...], Line] = {}
     for check in report["rows"]:
         if check["outcome"] in outcomes:
-            requirement = check["failure"]["requirement"] if check["failure"] else check["requirements"][0]
+            requirement = find_requirement(check)
             key = (check["outcome"], requirement, check["check"], _simplify_message(check))
-            first = Line(check["outcome"], requirement, check["check"], check["message"], check["failure"] or {})
+            first = Line(check["outcome"], requirement, check["check"], check["message"], check["failure"])
             line = lines.setdefault(key, first)
             line.rows.append(check["row"])
     return list(lines.values())
 
 
-def _simplify_message(check: Mapping[str, Any]) -> str:
+def _simplify_message(check: ReportRow) -> str:
     """Return the message of a row without row name, numbers and answer body, to find equivalent messages."""
     row = check["row"].replace("-", " ")
-    message: str = check["message"].replace(row, "...") if row else check["message"]
+    message = check["message"].replace(row, "...") if row else check["message"]
     return _NUMBERS.sub("0", remove_body(message))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from conformance.discovery.deployed_model import describe_nondeterminism
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.report import ModelEntry
 from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 
@@ -58,11 +59,14 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
         yield f"and {count} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
-def describe_models(survey: DiscoveryResult) -> dict[str, Any]:
+def describe_models(survey: DiscoveryResult) -> dict[str, ModelEntry]:
     """Return model name -> its entry in the report: outputs, and inputs with the sent shapes but without elements."""
     return {
         name: {
-            "inputs": [{key: tensor[key] for key in ("name", "datatype", "shape")} for tensor in model["sent"]],
+            "inputs": [
+                {"name": tensor["name"], "datatype": tensor["datatype"], "shape": tensor["shape"]}
+                for tensor in model["sent"]
+            ],
             "outputs": [output["name"] for output in model["outputs"]],
             "not_deterministic": model["unsteady"],
         }

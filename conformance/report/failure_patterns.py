@@ -10,13 +10,13 @@ needed to explain these rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from itertools import chain, combinations
-from typing import Any
 
-from conformance.report.findings import Entry, group_by
+from conformance.report.findings import group_by
 from conformance.spec.outcome import AnswerKind, Outcome
+from conformance.spec.report import Pattern
+from conformance.spec.result import CheckResult, SentRequests
 
 MAX_PATTERNS = 3  # patterns per group of rows that failed in the same way
 MAX_UNEXPLAINED = 0.1  # the share of these rows that may remain unexplained
@@ -33,53 +33,30 @@ Feature = tuple[str, str]
 RowsByFeature = Mapping[Feature, int]  # a bit set: 1 << k stands for row k
 
 
-@dataclass(frozen=True, slots=True)
-class FailurePattern:
-    """A pattern: one or two features that only requests with the same kind of failure have.
-
-    Attributes:
-        requests: the features, as the end of "Every request ...", such as "with BYTES in JSON".
-        answer: an `AnswerKind`.
-        requirement: the requirement that the pattern violates.
-        missed: requirement id -> the number of rows of the pattern that do not meet it.
-        rows: the number of rows that fail in this way.
-        others: the number of rows over the same transport that got another answer; no such row has the features.
-    """
-
-    requests: str
-    answer: str
-    requirement: str
-    missed: Mapping[str, int]
-    rows: int
-    others: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry of a report."""
-        return asdict(self)
+def find_patterns(results: Sequence[CheckResult]) -> list[Pattern]:
+    """Return the patterns of the failed requests of a run, those that explain the most rows first."""
+    sent = [result.sent for result in results if result.sent]
+    failed = [
+        (result.sent, result.failure.requirement)
+        for result in results
+        if result.sent and result.failure and result.outcome in FAILED and result.sent["answer"] in ANSWERS
+    ]
+    groups = group_by(failed, lambda one: (one[0]["over"], one[0]["answer"]))
+    found = [pattern for alike in groups for pattern in _explain_failures(alike, sent)]
+    return sorted(found, key=lambda pattern: -pattern["rows"])
 
 
-def find_patterns(rows: Iterable[Entry]) -> list[FailurePattern]:
-    """Return the patterns of the failed requests of a run, those that explain the most rows first.
+def _explain_failures(failed: Sequence[tuple[SentRequests, str]], sent: Sequence[SentRequests]) -> list[Pattern]:
+    """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list.
 
     Args:
-        rows: results from `CheckResult.to_dict`, including `sent`.
+        failed: the requests of each of these rows, and its unmet requirement.
+        sent: the requests of all rows.
     """
-    sent = [row for row in rows if row.get("sent")]
-    failed = [row for row in sent if row["outcome"] in FAILED and row["sent"]["answer"] in ANSWERS]
-    found = [pattern for alike in group_by(failed, _find_failure_kind) for pattern in _explain_failures(alike, sent)]
-    return sorted(found, key=lambda pattern: -pattern.rows)
-
-
-def _find_failure_kind(row: Entry) -> tuple[str, str]:
-    return row["sent"]["over"], row["sent"]["answer"]
-
-
-def _explain_failures(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[FailurePattern]:
-    """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list."""
-    over, answer = _find_failure_kind(failed[0])
-    others = [row for row in sent if row["sent"]["over"] == over and row["sent"]["answer"] != answer]
-    failed_rows, other_rows = _map_features(failed), _map_features(others)
-    found: list[FailurePattern] = []
+    over, answer = failed[0][0]["over"], failed[0][0]["answer"]
+    others = [one for one in sent if one["over"] == over and one["answer"] != answer]
+    failed_rows, other_rows = _map_features([one for one, _ in failed]), _map_features(others)
+    found: list[Pattern] = []
     has_pair = False
     remaining = (1 << len(failed)) - 1
     while remaining and len(others) >= MIN_OTHERS and len(found) < MAX_PATTERNS:
@@ -88,21 +65,26 @@ def _explain_failures(failed: Sequence[Entry], sent: Sequence[Entry]) -> list[Fa
             break
         remaining &= ~hit
         has_pair = has_pair or len(features) > 1
-        missed = Counter(row["failure"]["requirement"] for k, row in enumerate(failed) if hit >> k & 1)
-        text = " and ".join(text for text, _ in features)
-        requirement = _choose_requirement(features, missed)
+        missed = Counter(requirement for k, (_, requirement) in enumerate(failed) if hit >> k & 1)
         found.append(
-            FailurePattern(text, answer, requirement, dict(missed.most_common()), hit.bit_count(), len(others))
+            {
+                "requests": " and ".join(text for text, _ in features),
+                "answer": answer,
+                "requirement": _choose_requirement(features, missed),
+                "missed": dict(missed.most_common()),
+                "rows": hit.bit_count(),
+                "others": len(others),
+            }
         )
     is_explained = remaining.bit_count() <= len(failed) * MAX_UNEXPLAINED
     return found if is_explained and (len(found) == 1 or not has_pair) else []
 
 
-def _map_features(rows: Sequence[Entry]) -> dict[Feature, int]:
+def _map_features(rows: Sequence[SentRequests]) -> dict[Feature, int]:
     """Map each feature to the bit set of the rows that have it."""
     found: dict[Feature, int] = {}
     for place, row in enumerate(rows):
-        for text, requirement in row["sent"]["features"]:
+        for text, requirement in row["features"]:
             found[text, requirement] = found.get((text, requirement), 0) | 1 << place
     return found
 
@@ -129,7 +111,7 @@ def _choose_requirement(features: Sequence[Feature], missed: Counter[str]) -> st
     return next((name for name in wanted if name in missed), missed.most_common(1)[0][0])
 
 
-def format_pattern(pattern: Mapping[str, Any]) -> str:
+def format_pattern(pattern: Pattern) -> str:
     """Format a failure pattern of a report as a sentence."""
     counts = f"{pattern['rows']} of {pattern['rows']} rows; 0 of {pattern['others']} other rows"
     return f"Every request {pattern['requests']} {ANSWERS[AnswerKind(pattern['answer'])]} ({counts})"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from conformance.spec import ledger
 from conformance.spec.check import format_label as row_label
 from conformance.spec.documents import Sentence
 from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.report import Failure, ReportRow
 
-Entry = Mapping[str, Any]
 T = TypeVar("T")
 
 
@@ -38,7 +38,7 @@ class Group:
     sources: Sequence[Sentence]
     page: str
     explain: str
-    rows: list[Entry]
+    rows: list[ReportRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,56 @@ class Observation:
     labels: list[str]
 
 
-def format_label(check: Entry) -> str:
+def format_label(check: ReportRow) -> str:
     """Return the label of a row in reports and baselines."""
     return row_label(check["check"], check["row"])
 
 
-def summarize_message(check: Entry) -> str:
+def summarize_message(check: ReportRow) -> str:
     """Return the first line of a row's message."""
-    return str(check["message"]).partition("\n")[0]
+    return check["message"].partition("\n")[0]
+
+
+def find_requirement(check: ReportRow) -> str:
+    """Return the requirement for which a row counts: the unmet one, else the first that the row tests."""
+    failure = check.get("failure")
+    return failure["requirement"] if failure else check["requirements"][0]
+
+
+def get_failure(check: ReportRow) -> Failure:
+    """Return the failure of a row that has one.
+
+    Raises:
+        ValueError: the row has none.
+    """
+    if check["failure"] is None:
+        raise ValueError(f"{format_label(check)} has no failure")
+    return check["failure"]
+
+
+def list_texts(failure: Failure, *, has_json: bool = True) -> list[tuple[str, str]]:
+    """Return the labels and texts of a failure, in the order shown.
+
+    Args:
+        failure: the failure.
+        has_json: whether to include the JSON of the request and of the answer.
+    """
+    request, answer = (failure.get("request"), failure.get("answer")) if has_json else (None, None)
+    texts = {
+        "Asked": failure.get("asked"),
+        "Sent": failure["sent"],
+        "Request": request,
+        "Expected": failure["expected"],
+        "Actual": failure["actual"],
+        "Answer": answer,
+    }
+    return [(label, text) for label, text in texts.items() if text]
+
+
+def has_reason(check: ReportRow, kind: ReasonKind) -> bool:
+    """Return whether a row has no verdict for a reason of this kind."""
+    reason = check.get("reason")
+    return reason is not None and reason["kind"] == kind
 
 
 def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
@@ -69,34 +111,33 @@ def group_by(entries: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]
     return list(found.values())
 
 
-def build_groups(checks: Sequence[Entry], *outcomes: str) -> list[Group]:
+def build_groups(checks: Sequence[ReportRow], *outcomes: str) -> list[Group]:
     """Group the rows with these outcomes, in the order of the outcomes; blocked rows with one reason form one group."""
     found = [check for outcome in outcomes for check in checks if check["outcome"] == outcome]
     return [build_group(rows) for rows in group_by(found, _compute_group_key)]
 
 
-def _compute_group_key(check: Entry) -> Hashable:
-    failure, reason = check["failure"], check.get("reason")
-    if reason and reason["kind"] == ReasonKind.TARGET_LOST:
+def _compute_group_key(check: ReportRow) -> Hashable:
+    failure = check["failure"]
+    if has_reason(check, ReasonKind.TARGET_LOST):
         return ReasonKind.TARGET_LOST  # all rows lost with the target form one group
     blocked_by = check["message"] if check["outcome"] == Outcome.BLOCKED else ""
     return blocked_by or check["check"], check["outcome"], failure and failure["requirement"]
 
 
-def build_group(rows: list[Entry]) -> Group:
+def build_group(rows: list[ReportRow]) -> Group:
     """Return rows of one check as a group; the group gets the requirement of the first row."""
     first = rows[0]
-    failure = first["failure"] or {}
-    requirement = failure.get("requirement", first["requirements"][0])
+    failure, requirement = first["failure"], find_requirement(first)
     known = ledger.load().get(requirement)
-    source = failure.get("source", known.source if known else "")
+    source = failure["source"] if failure else known.source if known else ""
     return Group(
         first["check"],
         first["claim"],
         first["outcome"],
         requirement,
-        failure.get("level", str(known.level) if known else ""),
-        failure.get("statement", known.statement if known else ""),
+        failure["level"] if failure else str(known.level) if known else "",
+        failure["statement"] if failure else known.statement if known else "",
         source,
         known.sources if known and known.source == source else (),
         known.url if known else "",
@@ -105,7 +146,7 @@ def build_group(rows: list[Entry]) -> Group:
     )
 
 
-def collect_observations(checks: Iterable[Entry]) -> list[Observation]:
+def collect_observations(checks: Iterable[ReportRow]) -> list[Observation]:
     """Return each observed behavior that a requirement leaves open, with its rows."""
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
     ways = group_by(observed, lambda check: (check["requirements"][0], check["observation"]))
@@ -118,16 +159,16 @@ def _find_statement(requirement: str) -> str:
     return known.statement if known else ""
 
 
-def group_unjudged(checks: Iterable[Entry]) -> dict[str, list[Entry]]:
+def group_unjudged(checks: Iterable[ReportRow]) -> dict[str, list[ReportRow]]:
     """Group the rows that do not apply by reason; reasons about a missing role come last."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[ReportRow]] = {}
     for check in checks:
         if check["outcome"] == Outcome.NOT_APPLICABLE:
             found.setdefault(check["message"], []).append(check)
     return dict(sorted(found.items(), key=lambda item: (find_missing_role(item[1][0]) is not None, -len(item[1]))))
 
 
-def find_missing_role(check: Entry) -> str | None:
+def find_missing_role(check: ReportRow) -> str | None:
     """Return the role whose missing model is the reason why a row does not apply, or None."""
     reason = check.get("reason")
-    return str(reason["subject"]) if reason and reason["kind"] == ReasonKind.NO_MODEL else None
+    return reason["subject"] if reason and reason["kind"] == ReasonKind.NO_MODEL else None

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from conformance.report.output_files import write_atomically
 from conformance.spec.options import REPORT_SUFFIXES, expect_report_suffix
-
-Report = Mapping[str, Any]
+from conformance.spec.report import Report
 
 
 def _render_json(report: Report) -> str:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from conformance.report.findings import Group, format_label, summarize_message
 from conformance.spec.outcome import INCOMPLETE, Outcome
+from conformance.spec.report import Report
 from conformance.spec.text import escape_text
-
-Report = Mapping[str, Any]
 
 MAX_SUMMARY_BYTES = 1024 * 1024
 MAX_ANNOTATIONS = 10

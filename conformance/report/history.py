@@ -5,11 +5,10 @@ Reports with the same server name belong to one product. So do reports without a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
-from typing import Any
 
 from conformance.report.comparison import LEGEND
 from conformance.report.requirement_changes import (
@@ -37,10 +36,9 @@ from conformance.report.simple_page import (
     compute_parts,
 )
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import Report
 from conformance.spec.tally import MEANINGS, NOT_MET, Tally, tally_report
 from conformance.spec.text import escape_text
-
-Report = Mapping[str, Any]
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 WRITTEN_BY = "Written by `oip-conformance history` from reports of `--conformance-report`; not edited by hand."

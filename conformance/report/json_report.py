@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -18,10 +18,22 @@ from conformance.judging.baseline import GateResult
 from conformance.report import deployed_models, robustness
 from conformance.report.failure_patterns import find_patterns
 from conformance.spec import data_files
+from conformance.spec import result as result_types
 from conformance.spec import verdict as verdicts
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import Party
+from conformance.spec.report import (
+    Failure,
+    Met,
+    OptionalMembers,
+    Options,
+    Report,
+    ReportRow,
+    RequirementEntry,
+    TargetDetails,
+    TargetEntry,
+)
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import count_by_concern
 from conformance.spec.text import escape_text
@@ -71,7 +83,7 @@ def build(
     *,
     url: str,
     grpc: str,
-    options: Mapping[str, Any],
+    options: Options,
     seed: int | None,
     started: str,
     finished: str,
@@ -82,8 +94,8 @@ def build(
     is_narrowed: bool = False,
     hostile: Sequence[CheckResult] = (),
     party: Party = Party.SERVER,
-    about: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
+    about: TargetDetails | None = None,
+) -> Report:
     """Return the report as plain data.
 
     Args:
@@ -105,53 +117,90 @@ def build(
         party: the judged party; only a report of a client contains it.
         about: further members of the report's object `target`.
     """
-    rows = _build_rows(results)
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
     extensions = verdicts.conclude_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
-    for name, entry in extensions.items():
-        found = count_by_concern(requirements, name, survey.offered, options["extensions"], party)
-        entry["musts"] = {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
-    patterns = [pattern.to_dict() for pattern in find_patterns(result.to_dict() for result in results)]
-    report: dict[str, Any] = {
+    tallies = {
+        name: count_by_concern(requirements, name, survey.offered, options["extensions"], party) for name in extensions
+    }
+    musts: dict[str, dict[str, Met]] = {
+        name: {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
+        for name, found in tallies.items()
+    }
+    report: Report = {
         "schema": SCHEMA_VERSION,
-        **({"party": str(party)} if party is not Party.SERVER else {}),
         "suite": {"name": "oip-conformance", "version": __version__, "digest": compute_suite_digest()},
         "started": started,
         "finished": finished,
-        "options": dict(options),
+        "options": options,
         "seed": seed,
-        "target": {"url": url, **({"grpc": grpc} if grpc else {}), **_describe_target(survey), **about},
+        "target": _build_target(survey, url, grpc, about),
         "verdict": verdict.verdict,
         "interoperable": verdict.interoperable,
         "why": verdict.why,
-        **({"gate": gate.to_dict()} if gate else {}),
-        **({"coverage": coverage.to_dict()} if coverage.has_gap else {}),
-        "extensions": extensions,
+        **_build_optional_members(results, party, gate, coverage, hostile),
+        "extensions": {name: {**entry, "musts": musts[name]} for name, entry in extensions.items()},
         "requirements": requirements,
-        "rows": rows,
-        **({"failure_patterns": patterns} if patterns else {}),
+        "rows": build_rows(results),
+        "footer": {"complete": complete, "rows": len(results), "digest": ""},
     }
-    if hostile:
-        report["robustness"] = robustness.build_report_member(
-            _build_rows(hostile, sum(result.exchanges for result in results))
-        )
-    report["footer"] = {"complete": complete, "rows": len(results), "digest": compute_digest(report)}
+    report["footer"]["digest"] = compute_digest(report)
     return report
 
 
-def _describe_target(survey: DiscoveryResult) -> dict[str, Any]:
-    """Return the target's name, version, extensions, roles and models."""
+def _build_optional_members(
+    results: Sequence[CheckResult],
+    party: Party,
+    gate: GateResult | None,
+    coverage: Coverage,
+    hostile: Sequence[CheckResult],
+) -> OptionalMembers:
+    found: OptionalMembers = {}
+    if party is not Party.SERVER:
+        found["party"] = str(party)
+    if gate:
+        found["gate"] = gate.to_dict()
+    if coverage.has_gap:
+        found["coverage"] = coverage.to_dict()
+    if patterns := find_patterns(results):
+        found["failure_patterns"] = patterns
+    if hostile:
+        rows = build_rows(hostile, sum(result.exchanges for result in results))
+        found["robustness"] = robustness.build_report_member(rows)
+    return found
+
+
+def _count_musts(
+    requirements: Sequence[RequirementEntry],
+    extension: str,
+    offered: Collection[str],
+    selected: Collection[str],
+    party: Party,
+) -> dict[str, Met]:
+    found = count_by_concern(requirements, extension, offered, selected, party)
+    return {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
+
+
+def _build_target(survey: DiscoveryResult, url: str, grpc: str, about: TargetDetails | None) -> TargetEntry:
+    """Return the target's addresses, name, version, extensions, roles and models."""
     listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
-    return {
+    found: TargetEntry = {
+        "url": url,
         "name": format_name(survey.name),
         "version": format_name(survey.version),
         "extensions_listed": [escape_text(name, MAX_NAME_CHARS) for name in listed[:MAX_LISTED]],
         "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
         "roles": survey.roles,
-        **({"limits": survey.limits} if survey.limits else {}),
-        **({"models": deployed_models.describe_models(survey)} if survey.models else {}),
-        **({"refused_clients": survey.refused_clients} if survey.refused_clients else {}),
+        **(about or {}),
     }
+    if grpc:
+        found["grpc"] = grpc
+    if survey.limits:
+        found["limits"] = survey.limits
+    if survey.models:
+        found["models"] = deployed_models.describe_models(survey)
+    if survey.refused_clients:
+        found["refused_clients"] = survey.refused_clients
+    return found
 
 
 def format_name(name: Any) -> str | None:
@@ -159,31 +208,60 @@ def format_name(name: Any) -> str | None:
     return escape_text(name, MAX_NAME_CHARS) if isinstance(name, str) else None
 
 
-def _build_rows(results: Sequence[CheckResult], number: int = 0) -> list[dict[str, Any]]:
-    """Return the rows of the report, each with the numbers of its exchanges, which are counted from `number`."""
-    rows = []
-    for result in results:
-        entry = result.to_dict()
-        del entry["extension"], entry["sent"]  # the requirement has it; only used to find patterns
-        entry["exchanges"] = list(range(number, number + result.exchanges))
-        number += result.exchanges
-        rows.append(entry)
-    return drop_repeated_exchanges(rows)
+def build_rows(results: Iterable[CheckResult], number: int = 0) -> list[ReportRow]:
+    """Return the rows of a report, each with the numbers of its exchanges, which are counted from `number`.
 
-
-def drop_repeated_exchanges(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the evidence of only the first failure of each check and requirement; return the rows."""
+    Only the first failure of each check and requirement has its evidence.
+    """
+    rows: list[ReportRow] = []
     shown: set[tuple[str, str]] = set()
-    for row in rows:
-        failure = row["failure"]
-        kind = (row["check"], failure["requirement"]) if failure else ("", "")
-        if failure and (failure["evidence"] is None or kind in shown):
-            del failure["evidence"]
+    for result in results:
+        kind = (result.id, result.failure.requirement if result.failure else "")
+        rows.append(_build_row(result, number, has_evidence=kind not in shown))
         shown.add(kind)
+        number += result.exchanges
     return rows
 
 
-def compute_digest(report: Mapping[str, Any]) -> str:
+def _build_row(result: CheckResult, number: int, *, has_evidence: bool) -> ReportRow:
+    return {
+        "check": result.id,
+        "row": result.row,
+        "claim": result.claim,
+        "area": result.area,
+        "outcome": str(result.outcome),
+        "requirements": result.requirements,
+        "message": result.message,
+        "observation": result.observation,
+        "duration_s": result.duration_s,
+        "exchanges": list(range(number, number + result.exchanges)),
+        "failure": _build_failure(result.failure, has_evidence=has_evidence) if result.failure else None,
+        "reason": {"kind": str(result.reason.kind), "subject": result.reason.subject} if result.reason else None,
+    }
+
+
+def _build_failure(failure: result_types.Failure, *, has_evidence: bool) -> Failure:
+    found: Failure = {
+        "requirement": failure.requirement,
+        "level": failure.level,
+        "statement": failure.statement,
+        "source": failure.source,
+        "source_urls": failure.source_urls,
+        "expected": failure.expected,
+        "actual": failure.actual,
+        "asked": failure.asked,
+        "sent": failure.sent,
+        "bytes": failure.bytes,
+        "repeat": failure.repeat,
+        "request": failure.request,
+        "answer": failure.answer,
+    }
+    if failure.evidence and has_evidence:
+        found["evidence"] = failure.evidence
+    return found
+
+
+def compute_digest(report: Mapping[str, object]) -> str:
     """Return the SHA-256 of a report without its footer, as canonical JSON."""
     body = {key: value for key, value in report.items() if key != "footer"}
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

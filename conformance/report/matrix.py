@@ -6,7 +6,7 @@ Versions of one server are in adjacent columns. Nothing is escaped here; the pag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +14,16 @@ from conformance.report.anchors import encode_name
 from conformance.report.blocks import NO_VERDICT
 from conformance.report.comparison import Comparison, Line, count_represented_rows
 from conformance.report.comparison import Requirement as ComparedRequirement
+from conformance.report.findings import find_requirement
 from conformance.report.requirement_changes import parse_version
 from conformance.report.scope import describe_report_verdict, describe_scope, describe_transports
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.report import Report, find_party
 from conformance.spec.tally import ABSENT, MEANINGS, NOT_APPLICABLE, NOT_JUDGED, NOT_MET, Tally, tally_report
 
-Report = Mapping[str, Any]
 # Kinds of a cell without an outcome: the report lacks the requirement, or nothing was judged.
 UNKNOWN, NOT_OFFERED = "unknown", "not offered"
 _MEANING_OF_UNKNOWN = "not in this report: another version of the suite wrote it"
@@ -200,7 +201,7 @@ def build_matrix(comparison: Comparison, reports: Sequence[tuple[str, Report]], 
 
 
 def _name_server(stem: str, report: Report) -> str:
-    return str(report["target"]["name"] or stem)
+    return report["target"]["name"] or stem
 
 
 def _build_columns(titles: Sequence[str], reports: Sequence[tuple[str, Report]]) -> list[Column]:
@@ -234,7 +235,7 @@ class _CellBuilder:
         self, comparison: Comparison, columns: Sequence[Column], reports: Sequence[Report], links: Links
     ) -> None:
         self._columns, self._links = columns, links
-        self._party = next((ledger.Party(report.get("party", "server")) for report in reports), ledger.Party.SERVER)
+        self._party = next(map(find_party, reports), ledger.Party.SERVER)
         self._meanings = comparison.words.meanings
         self._entries = [{entry["id"]: entry for entry in report["requirements"]} for report in reports]
         self._offered = [
@@ -304,7 +305,7 @@ class _CellBuilder:
         if entry is None:
             return UNKNOWN
         if entry["verdict"] != Outcome.NOT_APPLICABLE:
-            return str(entry["verdict"])
+            return entry["verdict"]
         if entry["extension"] not in self._offered[column_index]:
             return NOT_OFFERED
         return NOT_JUDGED if "unjudged" in entry else NOT_APPLICABLE
@@ -369,7 +370,7 @@ def _count_rows(report: Report) -> _RowCounts:
     counts = _RowCounts()
     for row in report["rows"]:
         if row["outcome"] not in NO_VERDICT:
-            name = row["failure"]["requirement"] if row.get("failure") else row["requirements"][0]
+            name = find_requirement(row)
             unmet, judged = counts[name]
             number = count_represented_rows(row)
             counts[name] = unmet + number * (row["outcome"] in NOT_MET), judged + number

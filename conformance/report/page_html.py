@@ -30,6 +30,7 @@ from conformance.spec.extensions import GRPC, find_transport
 from conformance.spec.ledger import CONCERNS
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
 from conformance.spec.outcome import OUTCOME_WORDINGS as OUTCOME_WORDS
+from conformance.spec.report import Report
 from conformance.spec.tally import MEANINGS, NOT_JUDGED
 from conformance.spec.text import escape_text
 
@@ -167,7 +168,7 @@ def _count_by_level(view: View) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def _compute_duration_s(report: Mapping[str, Any]) -> int:
+def _compute_duration_s(report: Report) -> int:
     try:
         return round((datetime.fromisoformat(report["finished"]) - datetime.fromisoformat(report["started"])).seconds)
     except (ValueError, TypeError):
@@ -208,7 +209,7 @@ def _group_by_extension(view: View) -> list[tuple[str, list[tuple[str, list[Requ
 
 def _count_optional_roles(view: View) -> dict[str, int]:
     """Return the missing roles that no unjudged MUST needs, so that they are optional: role -> number of rows."""
-    needed = {each["role"] for each in view.coverage.get("deploy", ())}
+    needed = {each["role"] for each in view.coverage["deploy"]}
     waiting = ((find_missing_role(rows[0]), len(rows)) for rows in view.unjudged.values())
     return {role: count for role, count in waiting if role is not None and role not in needed}
 

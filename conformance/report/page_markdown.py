@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.failure_patterns import format_pattern
-from conformance.report.findings import Entry, Group, Observation, format_label, summarize_message
+from conformance.report.findings import Group, Observation, format_label, list_texts, summarize_message
 from conformance.report.markdown import code, fence_lines, table, text
 from conformance.report.view import Requirement, View, describe_gate
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
+from conformance.spec.report import ReportRow
 from conformance.spec.tally import MEANINGS
 from conformance.spec.text import escape_text
 
@@ -228,7 +229,7 @@ def _format_source(group: Group) -> str:
     return "; ".join(filter(None, (text(group.source), explained)))
 
 
-def _format_other_rows(rows: Sequence[Entry]) -> Iterator[str]:
+def _format_other_rows(rows: Sequence[ReportRow]) -> Iterator[str]:
     if not rows:
         return
     yield from ("", f"<details><summary>{len(rows)} other row{'s' if len(rows) > 1 else ''}</summary>", "")
@@ -238,7 +239,7 @@ def _format_other_rows(rows: Sequence[Entry]) -> Iterator[str]:
     yield from ("", "</details>")
 
 
-def _format_evidence(view: View, row: Entry) -> Iterator[str]:
+def _format_evidence(view: View, row: ReportRow) -> Iterator[str]:
     failure = row["failure"]
     if failure is None:
         first, *trace = row["message"].splitlines() or [""]
@@ -246,8 +247,7 @@ def _format_evidence(view: View, row: Entry) -> Iterator[str]:
         yield from (f"| {line.removeprefix('| ')}" for line in trace)
         yield f"Rerun     {view.rerun(row['check'])}"
         return
-    lines = (("Asked", "asked"), ("Sent", "sent"), ("Expected", "expected"), ("Actual", "actual"))
-    yield from (f"{name:<9} {failure[key]}" for name, key in lines if failure.get(key))
+    yield from (f"{label:<9} {text}" for label, text in list_texts(failure, has_json=False))
     yield from failure["bytes"]
     if failure["repeat"]:
         yield f"Repeat    {failure['repeat']}"
@@ -268,16 +268,14 @@ def _format_observation(entry: Observation) -> str:
 
 def _format_roles_to_deploy(view: View) -> str:
     """Return the sentence that lists the roles to deploy; empty if none is missing."""
-    found = [
-        f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage.get("deploy", ()) if each["musts"]
-    ]
+    found = [f"{code(each['role'])} ({len(each['musts'])})" for each in view.coverage["deploy"] if each["musts"]]
     return (
         f"Deploy models for these roles (with the number of MUSTs that each adds): {', '.join(found)}." if found else ""
     )
 
 
 def _list_unjudged_musts(view: View) -> list[Requirement]:
-    unjudged = set(view.coverage.get("unjudged", ()))
+    unjudged = set(view.coverage["unjudged"])
     return [entry for entry in view.requirements if entry.id in unjudged]
 
 
@@ -286,7 +284,7 @@ def _format_must(entry: Requirement) -> str:
     return f"- {code(entry.id)}: {text('; '.join(entry.reasons[:MAX_NEEDS]))}{needs}"
 
 
-def _format_unjudged_reason(reason: str, rows: Sequence[Entry]) -> str:
+def _format_unjudged_reason(reason: str, rows: Sequence[ReportRow]) -> str:
     return f"- {code(reason, 400)}: {len(rows)} row{'s' if len(rows) > 1 else ''}"
 
 

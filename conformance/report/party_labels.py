@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome
@@ -48,8 +47,3 @@ _WORDS: Mapping[Party, PartyLabels] = {
 def find_labels(party: Party) -> PartyLabels:
     """Return the labels for servers, or those for clients."""
     return _WORDS[party]
-
-
-def find_party(report: Mapping[str, Any]) -> Party:
-    """Return the judged party of a report, which is a server if the report does not name the party."""
-    return Party(report.get("party", Party.SERVER))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from conformance.spec.report import Report, ReportRow
 from conformance.spec.text import escape_text
 
 FAILED = ("fail", "known_failure", "error", "blocked")
 MET = ("pass", "observed", "advisory", "fixed")
-Rows = Mapping[tuple[str, str], Mapping[str, Any]]
+Rows = Mapping[tuple[str, str], ReportRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Regression:
             yield from (f"      {entry}" for entry in entries)
 
 
-def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
+def compare(old: Report, new: Report) -> Regression:
     """Return the changes from report `old` to report `new`; both must match `schemas/report.schema.json`."""
     before, after = _map_rows(old), _map_rows(new)
     failing = {key for key, row in after.items() if row["outcome"] in FAILED}
@@ -59,19 +59,19 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Regression:
     )
 
 
-def _map_rows(report: Mapping[str, Any]) -> Rows:
+def _map_rows(report: Report) -> Rows:
     return {(row["check"], row["row"]): row for row in report["rows"]}
 
 
 def _find_outcome(rows: Rows, key: tuple[str, str]) -> str:
-    return str(rows[key]["outcome"]) if key in rows else ""
+    return rows[key]["outcome"] if key in rows else ""
 
 
-def _format_row(row: Mapping[str, Any]) -> str:
+def _format_row(row: ReportRow) -> str:
     return escape_text(f"{row['check']} [{row['row']}]: {row['message']}", 400)
 
 
-def _format_change(row: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
+def _format_change(row: ReportRow, now: ReportRow | None) -> str:
     return escape_text(
         f"{row['check']} [{row['row']}]: " + ("not in the new report" if now is None else now["message"]), 400
     )

@@ -6,13 +6,15 @@ Texts in the report are not escaped; the code that shows them must escape them.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 
 from conformance.report.json_report import SCHEMA_VERSION
 from conformance.spec import files, packed_files, schemas
+from conformance.spec.report import Report
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 
@@ -26,7 +28,7 @@ class ReportError(UserError):
     """A file cannot be read as a report, or a page cannot be written; the message is one line."""
 
 
-def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
+def read(path: Path, *, is_whole: bool = True) -> Report:
     """Read a report from a file, which may be compressed with xz.
 
     Args:
@@ -49,10 +51,10 @@ def read(path: Path, *, is_whole: bool = True) -> dict[str, Any]:
     fault = None if _is_valid(report) else schemas.find_error(report, _find_schema(report))
     if fault is not None:
         raise ReportError(f"{path} is not a report of oip-conformance: {schemas.describe_error(fault)}")
-    return report
+    return cast("Report", report)  # the schema says so
 
 
-def _is_valid(report: dict[str, Any]) -> bool:
+def _is_valid(report: Mapping[str, Any]) -> bool:
     """Say whether a report matches the schema; `jsonschema_rs` needs milliseconds, `jsonschema` a second."""
     try:
         return jsonschema_rs.validator_for(_find_schema(report)).is_valid(report)
@@ -60,7 +62,7 @@ def _is_valid(report: dict[str, Any]) -> bool:
         return False
 
 
-def _find_schema(report: dict[str, Any]) -> dict[str, Any]:
+def _find_schema(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a report, or the schema of a summary with the report schema embedded in it."""
     whole = schemas.load_schema("report")
     if SUMMARY not in report:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
+from conformance.report.findings import find_requirement
 from conformance.spec import ledger
+from conformance.spec.report import Report
 from conformance.spec.tally import MET, NOT_MET
 from conformance.spec.text import format_count
-
-Report = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ def map_verdicts(report: Report) -> dict[str, str]:
 
 def count_unmet_rows(report: Report) -> Counter[str]:
     """Count the rows that do not meet each requirement."""
-    unmet = [check for check in report["rows"] if check["outcome"] in NOT_MET]
-    return Counter(check["failure"]["requirement"] for check in unmet if check["failure"])
+    unmet = [check for check in report["rows"] if check["outcome"] in NOT_MET and check["failure"]]
+    return Counter(map(find_requirement, unmet))
 
 
 def order_requirements(names: Collection[str]) -> list[str]:

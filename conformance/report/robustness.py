@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from conformance.report import terminal_findings
 from conformance.report.blocks import Block, build_blocks
-from conformance.report.findings import Entry, Group, build_groups
+from conformance.report.findings import Group, build_groups, has_reason
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.report import Report, ReportRow, RobustnessEntry
 from conformance.spec.text import escape_text
 
 MAX_TEXT_CHARS = 600  # characters of the sentence on a terminal
@@ -44,33 +44,28 @@ class Robustness:
         return f"{self.held} of {self.of} rows passed{f', {self.open} not judged{because}' if self.open else ''}"
 
 
-def from_checks(checks: Sequence[Entry]) -> Robustness:
+def from_checks(checks: Sequence[ReportRow]) -> Robustness:
     """Return the results of the robustness rows of a report."""
     held, missed = (sum(check["outcome"] in outcomes for check in checks) for outcomes in (HELD, NOT_HELD))
     found = build_groups(checks, Outcome.ERROR, Outcome.BLOCKED)
     unjudged = sum(len(group.rows) for group in found)
-    lost = next((str(check["message"]) for check in checks if _has_unreachable_target(check)), "")
+    lost = next((check["message"] for check in checks if has_reason(check, ReasonKind.TARGET_LOST)), "")
     return Robustness(held, held + missed, unjudged, build_blocks(checks, *NOT_HELD), found, lost)
 
 
-def _has_unreachable_target(check: Entry) -> bool:
-    reason = check.get("reason")
-    return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
-
-
-def from_report(report: Mapping[str, Any]) -> Robustness | None:
+def from_report(report: Report) -> Robustness | None:
     """Return the robustness results of a report, or None if robustness was not tested."""
     found = report.get("robustness")
     return None if found is None else from_checks(found["rows"])
 
 
-def build_report_member(checks: Sequence[Entry]) -> dict[str, Any]:
+def build_report_member(checks: Sequence[ReportRow]) -> RobustnessEntry:
     """Return the `robustness` member of the JSON report."""
     found = from_checks(checks)
     return {"held": found.held, "of": found.of, "rows": list(checks)}
 
 
-def format_lines(checks: Sequence[Entry], rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
+def format_lines(checks: Sequence[ReportRow], rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
     Args:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from conformance.report.party_labels import find_party
 from conformance.roles.declared_limits import describe_limits
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, find_transport
 from conformance.spec.ledger import Party
+from conformance.spec.report import Report, find_party
 from conformance.spec.tally import is_judged
 from conformance.spec.verdict import describe_verdict
-
-Report = Mapping[str, Any]
 
 TRANSPORT_NAMES: Mapping[str, str] = {HTTP: "HTTP", GRPC: "gRPC"}
 
@@ -34,7 +31,7 @@ def describe_scope(report: Report) -> str:
     transports = describe_transports(report)
     if not transports:
         return ""
-    offered = [name for name in EXTENSIONS if report["extensions"].get(name, {}).get("offered")]
+    offered = [name for name in EXTENSIONS if name in report["extensions"] and report["extensions"][name]["offered"]]
     parts = ["the base protocol", *map(_name_extension, offered)]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return f"Judged over {transports}{_explain_transports(report)}: {listed}."
@@ -54,7 +51,7 @@ def _explain_transports(report: Report) -> str:
     """Return ", " and the reason why only gRPC is judged; empty if HTTP is judged, or for a client."""
     if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
         return ""
-    is_over_http = str(report["target"]["url"]).startswith("http")
+    is_over_http = report["target"]["url"].startswith("http")
     return ", since it offers none of the extensions over HTTP" if is_over_http else ", since the run had no HTTP URL"
 
 

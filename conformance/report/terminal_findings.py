@@ -6,33 +6,34 @@ from collections.abc import Iterator, Sequence
 
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.failure_patterns import format_pattern
-from conformance.report.findings import Entry, Group, build_groups, format_label, group_by, summarize_message
+from conformance.report.findings import (
+    Group,
+    build_groups,
+    format_label,
+    get_failure,
+    group_by,
+    has_reason,
+    list_texts,
+    summarize_message,
+)
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
+from conformance.spec.report import Pattern, ReportRow
 from conformance.spec.text import escape_text, format_count, join_some
 
 MAX_BLOCKS = 10  # full blocks, unless the user requests all
 MAX_FIRST_BLOCKS = 5  # requirements listed above the verdict
 MAX_LISTED_ROWS = 6
 LABEL_WIDTH = 16  # the column in which the texts of a block begin
-# Labels and failure fields of a block's first row, in the order shown.
-MEMBERS = (
-    ("Asked", "asked"),
-    ("Sent", "sent"),
-    ("Request", "request"),
-    ("Expected", "expected"),
-    ("Actual", "actual"),
-    ("Answer", "answer"),
-)
 
 
 def format_failures(
-    checks: Sequence[Entry],
+    checks: Sequence[ReportRow],
     rerun: str,
     outcome: Outcome = Outcome.FAIL,
     *,
     max_blocks: int | None = MAX_BLOCKS,
-    patterns: Sequence[Entry] = (),
+    patterns: Sequence[Pattern] = (),
 ) -> Iterator[Line]:
     """Yield a block for each unmet requirement.
 
@@ -55,15 +56,15 @@ def format_failures(
         yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
 
 
-def format_fix_first(checks: Sequence[Entry], patterns: Sequence[Entry] = ()) -> Iterator[Line]:
+def format_fix_first(checks: Sequence[ReportRow], patterns: Sequence[Pattern] = ()) -> Iterator[Line]:
     """Yield a line for each of the first few requirements to fix."""
     first = build_blocks(checks, Outcome.FAIL, patterns=patterns)[:MAX_FIRST_BLOCKS]
     yield from (_format_summary(number, block) for number, block in enumerate(first, 1))
 
 
-def format_blocked_or_error(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+def format_blocked_or_error(checks: Sequence[ReportRow], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield the rows that are in error or blocked, grouped by reason; omit rows whose target was unreachable."""
-    present = [check for check in checks if not _has_unreachable_target(check)]
+    present = [check for check in checks if not has_reason(check, ReasonKind.TARGET_LOST)]
     found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
     for group in found[:max_blocks]:
         count = format_count(len(group.rows), "row")
@@ -71,13 +72,13 @@ def format_blocked_or_error(checks: Sequence[Entry], *, max_blocks: int | None =
         yield Line(
             f"{OUTCOME_WORDINGS[Outcome(group.outcome)].long}  {count}: {_format_checks(group)}", style, LABEL_WIDTH
         )
-        yield from (Line(f"      {text}", hang=6) for text in str(group.rows[0]["message"]).splitlines())
+        yield from (Line(f"      {text}", hang=6) for text in group.rows[0]["message"].splitlines())
     if max_blocks is not None and len(found) > max_blocks:
         rows = sum(len(group.rows) for group in found[max_blocks:])
         yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - max_blocks, 'other reason')}.")
 
 
-def format_advice(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+def format_advice(checks: Sequence[ReportRow], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield a short block for each unmet SHOULD; blocks beyond `max_blocks` are one line each."""
     found = build_blocks(checks, Outcome.ADVISORY)
     for block in found[:max_blocks]:
@@ -92,17 +93,12 @@ def format_advice(checks: Sequence[Entry], *, max_blocks: int | None = MAX_BLOCK
     )
 
 
-def _has_unreachable_target(check: Entry) -> bool:
-    reason = check.get("reason")
-    return bool(reason and reason["kind"] == ReasonKind.TARGET_LOST)
-
-
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
 def _format_block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     first = block.first.rows[0]
-    failure = first["failure"]
+    failure = get_failure(first)
     yield Line(f"{number}. {_format_heading(block)}", Style.BAD, 6)
     yield Line(f"      {block.first.statement}", Style.HEAD, 6)
     yield from (
@@ -110,12 +106,12 @@ def _format_block(number: int, block: Block, rerun: str) -> Iterator[Line]:
     )
     yield _format_labelled_line("Source", _format_source(block.first), style=Style.ASIDE)
     yield from (
-        Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", [])[:1]
+        Line(f"{'':{LABEL_WIDTH}}{url}", Style.ASIDE, is_whole=True) for url in failure.get("source_urls", ())[:1]
     )
     if block.first.explain:
         yield _format_labelled_line("Explain", block.first.explain, style=Style.ASIDE)
     yield _format_labelled_line("Check", format_label(first))
-    yield from (_format_labelled_line(name, failure[key]) for name, key in MEMBERS if failure.get(key))
+    yield from (_format_labelled_line(label, text) for label, text in list_texts(failure))
     yield from (Line(f"      {row}", is_whole=True) for row in failure["bytes"])
     if failure["repeat"]:
         yield _format_labelled_line("Repeat", failure["repeat"], is_whole=True)

@@ -10,23 +10,22 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from conformance.clients.traffic import is_watch_check
 from conformance.report import robustness
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (
-    Entry,
     Group,
     Observation,
     build_groups,
     collect_observations,
     find_missing_role,
+    find_requirement,
     group_by,
     group_unjudged,
     summarize_message,
 )
-from conformance.report.party_labels import PartyLabels, find_labels, find_party
+from conformance.report.party_labels import PartyLabels, find_labels
 from conformance.report.robustness import Robustness
 from conformance.report.scope import describe_limits_of, describe_report_verdict
 from conformance.spec import extensions, ledger
@@ -35,14 +34,14 @@ from conformance.spec.documents import Sentence
 from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, OUTCOME_WORDINGS, Outcome
+from conformance.spec.report import CoverageEntry, Gate, Pattern, Report, ReportRow, RequirementEntry, find_party
 from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, select_requirements, tally_report
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import describe_verdict, format_sentence
 
-Report = Mapping[str, Any]
-
 NOT_RUN = "not run"
 MAX_TITLE_CHARS = 120
+_FULL_COVERAGE: CoverageEntry = {"unjudged": (), "waiting": 0, "left_out": 0, "deploy": ()}
 TITLES: Mapping[str, str] = {name: title[0].upper() + title[1:] for name, title in extensions.TITLES.items()}
 
 
@@ -77,7 +76,7 @@ class Rows:
 
     check: str
     claim: str
-    by_outcome: dict[str, list[Entry]]
+    by_outcome: dict[str, list[ReportRow]]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -112,7 +111,7 @@ class Requirement:
     checks: list[Rows]
     reasons: list[str]
     is_counted: bool
-    needs: list[str]
+    needs: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +142,14 @@ class View:
     stuck: list[Group]
     advice: list[Group]
     observations: list[Observation]
-    unjudged: dict[str, list[Entry]]
+    unjudged: dict[str, list[ReportRow]]
     not_run: str
     robustness: Robustness | None
 
     @property
     def verdict(self) -> str:
         """The verdict: `conformant`, `partial`, `nonconformant`, `incomplete` or `narrowed`."""
-        return str(self.report["verdict"])
+        return self.report["verdict"]
 
     @property
     def verdict_in_words(self) -> str:
@@ -163,16 +162,14 @@ class View:
         return describe_limits_of(self.report)
 
     @property
-    def patterns(self) -> Sequence[Mapping[str, Any]]:
+    def patterns(self) -> Sequence[Pattern]:
         """The patterns of failed requests; see `failure_patterns`."""
-        found: Sequence[Mapping[str, Any]] = self.report.get("failure_patterns", ())
-        return found
+        return self.report.get("failure_patterns", ())
 
     @property
-    def coverage(self) -> Mapping[str, Any]:
-        """The member `coverage` of the report: the unjudged MUSTs and the roles to deploy; empty if all are judged."""
-        found: Mapping[str, Any] = self.report.get("coverage", {})
-        return found
+    def coverage(self) -> CoverageEntry:
+        """The unjudged MUSTs and the roles to deploy; all empty if all MUSTs are judged."""
+        return self.report.get("coverage", _FULL_COVERAGE)
 
     @property
     def standing(self) -> str:
@@ -189,7 +186,7 @@ class View:
         return find_party(self.report) is Party.CLIENT
 
     @property
-    def gate(self) -> Mapping[str, Any] | None:
+    def gate(self) -> Gate | None:
         """The differences of the run from its baseline, or None without one."""
         return self.report.get("gate")
 
@@ -247,13 +244,13 @@ def build_view(report: Report) -> View:
     )
 
 
-def describe_gate(gate: Mapping[str, Any]) -> str:
+def describe_gate(gate: Gate) -> str:
     """Return the result of the gate and the differences from the baseline, on one line."""
     counts = [f"{len(gate[kind])} {kind}" for kind in ("new", "fixed", "stale", "known") if gate[kind]]
     return f"{'passed' if gate['passed'] else 'not passed'}{': ' if counts else ''}{', '.join(counts)}"
 
 
-def _count_outcomes(checks: Iterable[Entry]) -> dict[str, int]:
+def _count_outcomes(checks: Iterable[ReportRow]) -> dict[str, int]:
     counts = Counter(check["outcome"] for check in checks)
     return {outcome: counts[outcome] for outcome in OUTCOME_WORDINGS if counts[outcome]}
 
@@ -291,19 +288,18 @@ def _build_sections(report: Report) -> list[ReportSection]:
     return parts
 
 
-def _list_counted_requirements(check: Entry, report: Report) -> list[str]:
+def _list_counted_requirements(check: ReportRow, report: Report) -> Sequence[str]:
     """Return the requirements that decide for which extensions a row counts; see `verdict.find_extensions`."""
-    requirements: list[str] = check["requirements"]
     if find_party(report) is Party.SERVER:
-        return requirements[:1]
-    return [check["failure"]["requirement"]] if check["failure"] else requirements
+        return check["requirements"][:1]
+    return [find_requirement(check)] if check["failure"] else check["requirements"]
 
 
 # --- requirements ------------------------------------------------------------------------------------------------
 
 
 def _build_requirements(report: Report) -> list[Requirement]:
-    rows: dict[str, list[Entry]] = {}
+    rows: dict[str, list[ReportRow]] = {}
     for check in report["rows"]:
         for requirement in check["requirements"]:
             rows.setdefault(requirement, []).append(check)
@@ -320,17 +316,19 @@ def _build_requirements(report: Report) -> list[Requirement]:
     return found
 
 
-def _find_verdict(entry: Entry) -> str:
+def _find_verdict(entry: RequirementEntry) -> str:
     is_unjudged = entry["verdict"] == Outcome.NOT_APPLICABLE and "unjudged" in entry
-    return NOT_JUDGED if is_unjudged else str(entry["verdict"])
+    return NOT_JUDGED if is_unjudged else entry["verdict"]
 
 
-def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, is_counted: bool) -> Requirement:
+def _build_requirement(
+    entry: RequirementEntry, rows: Sequence[ReportRow], verdict: str, *, is_counted: bool
+) -> Requirement:
     known = ledger.load().get(entry["id"])
     own = group_by(rows, lambda row: row["check"])
     checks = [Rows(found[0]["check"], found[0]["claim"], _group_by_outcome(found)) for found in own]
     is_open = entry["verdict"] in (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
-    gap = entry.get("unjudged", {"why": [], "needs": []})
+    gap = entry.get("unjudged")
     return Requirement(
         entry["id"],
         entry["level"],
@@ -344,18 +342,18 @@ def _build_requirement(entry: Entry, rows: Sequence[Entry], verdict: str, *, is_
         known.url if known else "",
         known.explain if known else "",
         checks,
-        list(dict.fromkeys(_list_reasons(rows, gap["why"]))) if is_open else [],
+        list(dict.fromkeys(_list_reasons(rows, gap["why"] if gap else ()))) if is_open else [],
         is_counted,
-        gap["needs"],
+        gap["needs"] if gap else (),
     )
 
 
-def _list_reasons(rows: Sequence[Entry], why: Sequence[str]) -> Iterator[str]:
+def _list_reasons(rows: Sequence[ReportRow], why: Sequence[str]) -> Iterator[str]:
     """Yield the reasons why a requirement was not judged; rows that only lack a role add no reason."""
     yield from (GAP_REASONS[GapReason(each)] for each in why if each != GapReason.CANNOT)
     yield from (summarize_message(row) for row in rows if row["message"] and find_missing_role(row) is None)
 
 
-def _group_by_outcome(rows: Sequence[Entry]) -> dict[str, list[Entry]]:
+def _group_by_outcome(rows: Sequence[ReportRow]) -> dict[str, list[ReportRow]]:
     found = {outcome: [row for row in rows if row["outcome"] == outcome] for outcome in OUTCOME_WORDINGS}
     return {outcome: rows for outcome, rows in found.items() if rows}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from conformance.spec import ledger
+from conformance.spec import report as reports
 
 MAX_NAMED_MODELS = 3  # models in one line
 
@@ -63,7 +63,7 @@ class Gap:
     why: tuple[GapReason, ...]
     needs: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> reports.Unjudged:
         """Return plain data for the report."""
         return {"rows": self.rows, "why": [str(why) for why in self.why], "needs": list(self.needs)}
 
@@ -81,7 +81,7 @@ class Deployment:
     musts: tuple[str, ...]
     rows: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> reports.Deployment:
         """Return plain data for the report."""
         return {"role": self.role, "musts": list(self.musts), "rows": self.rows}
 
@@ -153,7 +153,7 @@ class Coverage:
             else ""
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> reports.CoverageEntry:
         """Return plain data for the report, without the gaps: the report has them in the entries of requirements."""
         return {
             "unjudged": list(self.unjudged),

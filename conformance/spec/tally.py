@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from conformance.spec.extensions import OVER_GRPC, PROTOCOL, TRANSPORTS, find_transport
 from conformance.spec.ledger import Concern, Party
 from conformance.spec.outcome import Outcome
-
-Entry = Mapping[str, Any]
+from conformance.spec.report import Report, RequirementEntry, find_party
 
 IN_DOUBT, NOT_JUDGED, NOT_APPLICABLE = "in doubt", "not judged", "not applicable"
 ABSENT: Mapping[Party, str] = {Party.SERVER: "not offered", Party.CLIENT: "not used"}
@@ -97,7 +95,7 @@ class Tally:
 
 def count_requirements(
     level: str,
-    requirements: Iterable[Entry],
+    requirements: Iterable[RequirementEntry],
     offered: Collection[str],
     selected: Collection[str] = (),
     party: Party = Party.SERVER,
@@ -122,7 +120,7 @@ def count_requirements(
 
 
 def count_by_concern(
-    requirements: Iterable[Entry],
+    requirements: Iterable[RequirementEntry],
     extension: str,
     offered: Collection[str],
     selected: Collection[str] = (),
@@ -139,28 +137,26 @@ def count_by_concern(
     }
 
 
-def tally_report(report: Entry, level: str = "MUST") -> Tally:
+def tally_report(report: Report, level: str = "MUST") -> Tally:
     """Count the requirements of a level in a report (`schemas/report.schema.json`)."""
     offered = [name for name, entry in report["extensions"].items() if entry["offered"]]
     return count_requirements(
-        level, report["requirements"], offered, report["options"]["extensions"], _find_party(report)
+        level, report["requirements"], offered, report["options"]["extensions"], find_party(report)
     )
 
 
-def describe_absence(report: Entry, extension: str) -> str:
+def describe_absence(report: Report, extension: str) -> str:
     """Return why a report does not judge an extension: it was not selected, or is not offered."""
-    party, selected = _find_party(report), report["options"]["extensions"]
+    party, selected = find_party(report), report["options"]["extensions"]
     if party is Party.CLIENT:
         return ABSENT[party]
     is_unselected = extension not in selected if selected else extension in OVER_GRPC and "grpc" not in report["target"]
     return "not asked for" if is_unselected else ABSENT[party]
 
 
-def _find_party(report: Entry) -> Party:
-    return Party(report.get("party", Party.SERVER))
-
-
-def select_requirements(requirements: Iterable[Entry], selected: Collection[str] = ()) -> list[Entry]:
+def select_requirements(
+    requirements: Iterable[RequirementEntry], selected: Collection[str] = ()
+) -> list[RequirementEntry]:
     """Return the requirements that count in a run: those of the selected extensions and the judged transports."""
     entries = list(requirements)
     judged = {find_transport(entry["area"]) for entry in entries if is_judged(entry)}
@@ -172,6 +168,6 @@ def select_requirements(requirements: Iterable[Entry], selected: Collection[str]
     ]
 
 
-def is_judged(entry: Entry) -> bool:
+def is_judged(entry: RequirementEntry) -> bool:
     """Return whether a requirement has a verdict other than `not_applicable`, which may be `blocked` or `error`."""
-    return bool(entry["verdict"] != Outcome.NOT_APPLICABLE)
+    return entry["verdict"] != Outcome.NOT_APPLICABLE

@@ -17,7 +17,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from conformance.spec import ledger
 from conformance.spec.coverage import FULL_COVERAGE, Coverage, Gap
@@ -32,6 +31,7 @@ from conformance.spec.outcome import (
     Outcome,
     ReasonKind,
 )
+from conformance.spec.report import ExtensionVerdict, RequirementEntry
 from conformance.spec.result import CheckResult
 
 Missing = Mapping[str, Collection[str]]
@@ -201,7 +201,7 @@ def conclude_extensions(
     coverage: Coverage = FULL_COVERAGE,
     *,
     is_narrowed: bool = False,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ExtensionVerdict]:
     """Return the report's entry of each extension and of the base protocol: offered or not, verdict, and counts.
 
     Args:
@@ -211,7 +211,7 @@ def conclude_extensions(
         coverage: what the run did not judge.
         is_narrowed: see `conclude`.
     """
-    extensions: dict[str, dict[str, Any]] = {}
+    extensions: dict[str, ExtensionVerdict] = {}
     for name in (PROTOCOL, *EXTENSIONS):
         own = filter_by_extension(results, name)
         counts = Counter(str(result.outcome) for result in own)
@@ -264,7 +264,7 @@ def conclude_requirements(
     results: Sequence[CheckResult],
     party: ledger.Party = ledger.Party.SERVER,
     gaps: Mapping[str, Gap] = MappingProxyType({}),
-) -> list[dict[str, Any]]:
+) -> list[RequirementEntry]:
     """Return the report's entry of every requirement of a party; its verdict is the worst outcome of its rows.
 
     Args:
@@ -289,11 +289,13 @@ def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[Check
     return rows
 
 
-def _conclude_requirement(entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None) -> dict[str, Any]:
+def _conclude_requirement(
+    entry: ledger.Requirement, results: Sequence[CheckResult], gap: Gap | None
+) -> RequirementEntry:
     verdicts = [said for result in results if (said := find_outcome(result, entry)) is not None]
     if results and not verdicts:
         verdicts = [Outcome.BLOCKED]
-    return {
+    found: RequirementEntry = {
         "id": entry.id,
         "transport": entry.transport,
         "level": str(entry.level),
@@ -302,9 +304,11 @@ def _conclude_requirement(entry: ledger.Requirement, results: Sequence[CheckResu
         "extension": str(entry.extension),
         "verdict": str(max(verdicts, key=_WORST.index, default=Outcome.NOT_APPLICABLE)),
         "checks": list(dict.fromkeys(result.id for result in results)),
-        **({"unjudged": gap.to_dict()} if gap else {}),
         "url": entry.url,
     }
+    if gap:
+        found["unjudged"] = gap.to_dict()
+    return found
 
 
 def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:

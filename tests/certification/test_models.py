@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import re
 import tomllib
 from collections.abc import Iterator
@@ -17,6 +15,8 @@ from conformance.api.serving import serve_app as serving_app
 from conformance.certification import manifest, rejudge
 from conformance.certification.manifest import RECORDING, REPORT, Manifest
 from conformance.commands.main import main
+from conformance.report.report_file import read
+from conformance.spec.report import Report
 from conformance.transport import recording
 from tests.support import fussy_app
 from tests.support.certify_runs import LABEL_OPTIONS, PRODUCT, SCORES_MODEL, run_certify
@@ -27,9 +27,8 @@ ALIAS = ("--alias-of", "particular", "1", "--alias-reason", "an app of the tests
 NO_INPUTS: dict[str, Any] = {"inputs": {}}
 
 
-def report_of(folder: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(lzma.decompress((folder / REPORT).read_bytes()))
-    return report
+def report_of(folder: Path) -> Report:
+    return read(folder / REPORT)
 
 
 def differences(folder: Path, made: Manifest | None = None) -> list[str]:

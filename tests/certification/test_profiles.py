@@ -9,7 +9,7 @@ import pytest
 from conformance.certification.profiles import find_standing, list_unmet_musts
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
 
-Document = dict[str, Any]
+Document = Any  # a part of a report
 
 
 def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *, level: str = "MUST",

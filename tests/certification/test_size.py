@@ -10,7 +10,6 @@ import lzma
 from base64 import b64encode
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from conformance.certification import sealing
 from conformance.certification.manifest import PAGES, RECORDING, REPORT
@@ -19,6 +18,7 @@ from conformance.judging.selection import list_profile_rows
 from conformance.report.json_report import build
 from conformance.spec.extensions import PROTOCOL, TRANSPORTS
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import Verdict
 from tests.support.made_reports import CONFORMANT
@@ -27,7 +27,7 @@ from tests.support.registries import VENDOR_KEY, make_manifest
 OF_REPORT = 1024 * 1024  # bytes, as docs/certification.md says
 
 
-def whole_report() -> dict[str, Any]:
+def whole_report() -> Report:
     """Return a report in which every row of the certify profile passes, after as many exchanges as a row has."""
     seconds = Random(7)
     results = [

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.certification import manifest, rejudge
 from conformance.certification.manifest import RECORDING, REPORT
 from conformance.commands.main import main
+from conformance.report.report_file import read
 from conformance.transport import recording
 from tests.support.certify_runs import LABEL_OPTIONS, PRODUCT, SCORES_MODEL
 from tests.support.servers import run_bundled
@@ -31,7 +29,7 @@ def test_a_failure_of_a_generated_tensor_is_found_again(tmp_path: Path, monkeypa
         program=PRODUCT,
     ) as url:
         main(["certify", f"--target-url={url}", *OPTIONS, "-o", str(folder)])
-    report: dict[str, Any] = json.loads(lzma.decompress((folder / REPORT).read_bytes()))
+    report = read(folder / REPORT)
     rows = [row for row in report["rows"] if row["check"] == "datatypes.generated-inputs-are-read"]
     (failed,) = [row for row in rows if row["outcome"] == "fail"]
     assert len(failed["exchanges"]) > 4

@@ -56,6 +56,14 @@ def test_areas_add_up_to_the_whole(upgraded: Path) -> None:
             assert sum(area[kind] for area in target["areas"].values()) == count
 
 
+def test_a_known_failure_that_was_blocked_is_not_unmet(tmp_path: Path) -> None:
+    blocked = check("a.b", "", "known_failure", "m answers no plain request")
+    made = make_failing_report(rows=[blocked], requirements=[requirement("BIN-ORDER-O", "MUST", "known_failure")])
+    judge_fleet(tmp_path, make_fleet_text("a"), {"a": made})
+    (target,) = read_index(tmp_path)["targets"]
+    assert target["unmet"] == []
+
+
 def test_what_is_not_met_is_that_of_the_report(upgraded: Path) -> None:
     (target,) = (each for each in read_index(upgraded)["targets"] if each["name"] == "kserve")
     unmet = [entry["id"] for entry in real("kserve")["requirements"] if entry["verdict"] in ("fail", "advisory")]

@@ -42,7 +42,7 @@ def test_every_target_has_a_folder_and_the_index_has_them_all(tmp_path: Path) ->
     ],
 )
 def test_the_status_is_that_of_the_worst_target(tmp_path: Path, reports: dict[str, object], status: int) -> None:
-    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), reports)[1] == status  # type: ignore[arg-type]
+    assert judge_fleet(tmp_path, make_fleet_text("a", "b", "c"), reports)[1] == status
 
 
 def test_a_run_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:

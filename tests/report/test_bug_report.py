@@ -15,6 +15,7 @@ from conformance.report import bug_report
 from conformance.report.bug_report import Bug, FailedRow, describe_symptom
 from conformance.spec import ledger
 from conformance.spec.ledger import Level, Party
+from tests.support.made_reports import failure
 from tests.support.programs import read_line, start_program
 from tests.support.servers import judge, run_bundled, run_command
 
@@ -153,8 +154,8 @@ def test_every_requirement_of_a_server_has_a_symptom() -> None:
 
 def test_text_of_a_server_stays_text() -> None:
     hostile = "<script>alert(1)</script> ``` [x](http://evil) \x1b[31m @everyone"
-    failure = {"requirement": "BIN-ORDER-O", "expected": hostile, "actual": hostile, "sent": hostile, "answer": hostile}
-    row = FailedRow("ordering.response-follows-its-json", "x", "http://h", failure)
+    unmet = failure(expected=hostile, actual=hostile, sent=hostile, answer=hostile)
+    row = FailedRow("ordering.response-follows-its-json", "x", "http://h", unmet)
     shown = bug_report.render(Bug(hostile, ledger.get_requirement("BIN-ORDER-O"), [row], "0.1.0"))
     outside = re.sub(r"^(`{3,})text\n.*?^\1$", "", shown, flags=re.MULTILINE | re.DOTALL)
     outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", outside)

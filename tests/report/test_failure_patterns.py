@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from conformance.report.blocks import build_blocks
-from conformance.report.failure_patterns import FailurePattern, find_patterns, format_pattern
-from conformance.spec.outcome import Outcome
-from tests.support.small_reports import Report, check
+from conformance.report.failure_patterns import find_patterns, format_pattern
+from conformance.report.json_report import build_rows
+from conformance.spec.outcome import AnswerKind, Outcome
+from conformance.spec.result import CheckResult, Failure, SentRequests
 
 JSON, BYTES, BINARY, ID = "in JSON", "with BYTES in JSON", "as binary data", "with an id"
 REQUIREMENTS = {BINARY: "BIN-DATATYPES-I"}
 
 
-def row(unmet: str, *features: str, answer: str = "refused", over: str = "http", **more: str) -> Report:
+def row(
+    unmet: str, *features: str, answer: AnswerKind = AnswerKind.REFUSED, over: str = "http", outcome: str = "fail"
+) -> CheckResult:
     """A row whose one request has these features; one without an unmet requirement passed."""
-    sent = {"features": [(name, REQUIREMENTS.get(name, "")) for name in features], "answer": answer, "over": over}
-    outcome = more.get("outcome", "fail" if unmet else "pass")
-    return check("json.x", "", outcome, unmet=unmet, sent=sent if unmet else {**sent, "answer": "right"})
+    sent: SentRequests = {
+        "features": [(name, REQUIREMENTS.get(name, "")) for name in features],
+        "answer": answer if unmet else AnswerKind.RIGHT,
+        "over": over,
+    }
+    return result("json.x", "", unmet, Outcome(outcome) if unmet else Outcome.PASS, sent)
 
 
-def refused(*features: str, count: int = 4, unmet: str = "OIP-ANSWER", **more: str) -> list[Report]:
+def result(
+    check: str, row: str, unmet: str, outcome: Outcome = Outcome.FAIL, sent: SentRequests | None = None
+) -> CheckResult:
+    failure = Failure(unmet, "MUST", "", "", "", "") if unmet else None
+    return CheckResult(check, row, "", "json", "protocol", outcome, [unmet or "OIP-ANSWER"], failure=failure, sent=sent)
+
+
+def refused(*features: str, count: int = 4, unmet: str = "OIP-ANSWER", **more: Any) -> list[CheckResult]:
     return [row(unmet, *features, **more) for _ in range(count)]
 
 
 ANSWERED = [row("", JSON), row("", BINARY)] * 10
 
 
-def texts(rows: list[Report]) -> list[str]:
-    return [pattern.requests for pattern in find_patterns(rows)]
+def texts(rows: list[CheckResult]) -> list[str]:
+    return [pattern["requests"] for pattern in find_patterns(rows)]
 
 
 def test_a_pattern_is_what_all_failed_requests_have_and_no_other() -> None:
     (pattern,) = find_patterns([*refused(JSON, BYTES), *ANSWERED])
-    assert pattern == FailurePattern(BYTES, "refused", "OIP-ANSWER", {"OIP-ANSWER": 4}, 4, 20)
-    assert format_pattern(pattern.to_dict()) == f"Every request {BYTES} is refused (4 of 4 rows; 0 of 20 other rows)"
+    assert pattern == {
+        "requests": BYTES, "answer": "refused", "requirement": "OIP-ANSWER", "missed": {"OIP-ANSWER": 4}, "rows": 4,
+        "others": 20,
+    }  # fmt: skip
+    assert format_pattern(pattern) == f"Every request {BYTES} is refused (4 of 4 rows; 0 of 20 other rows)"
 
 
 def test_the_plainest_feature_is_named() -> None:
@@ -51,8 +69,13 @@ def test_failures_of_two_reasons_have_two_patterns() -> None:
 
 
 def test_requests_that_failed_differently_are_told_apart() -> None:
-    rows = [*refused(BYTES), *refused(ID, answer="server_error"), *refused("in chunks", answer="none"), *ANSWERED]
-    assert [(each.requests, each.answer) for each in find_patterns(rows)] == [
+    rows = [
+        *refused(BYTES),
+        *refused(ID, answer=AnswerKind.SERVER_ERROR),
+        *refused("in chunks", answer=AnswerKind.NONE),
+        *ANSWERED,
+    ]
+    assert [(each["requests"], each["answer"]) for each in find_patterns(rows)] == [
         (BYTES, "refused"), (ID, "server_error"), ("in chunks", "none"),
     ]  # fmt: skip
 
@@ -63,15 +86,15 @@ def test_requests_that_failed_differently_are_told_apart() -> None:
         [*refused(BYTES, count=1), *ANSWERED],
         [*refused(BYTES), *ANSWERED[:10]],
         [*refused(BYTES), row("", BYTES), *ANSWERED],
-        [*refused(BYTES), row("OIP-ID", BYTES, answer="wrong"), *ANSWERED],
+        [*refused(BYTES), row("OIP-ID", BYTES, answer=AnswerKind.WRONG), *ANSWERED],
         [*refused(BYTES), row("", JSON, ID), *refused(JSON, count=2), *ANSWERED],
         [*refused(BYTES, outcome="advisory"), *ANSWERED],
-        [*refused(BYTES, answer="wrong"), *ANSWERED],
-        [check("json.x", "", "fail", unmet="OIP-ID")],
+        [*refused(BYTES, answer=AnswerKind.WRONG), *ANSWERED],
+        [result("json.x", "", "OIP-ID")],
     ],
     ids=["one-row", "few-others", "answered", "answered-wrongly", "unexplained", "advice", "wrong-answers", "unsent"],
 )
-def test_uncertain_pattern_is_not_reported(rows: list[Report]) -> None:
+def test_uncertain_pattern_is_not_reported(rows: list[CheckResult]) -> None:
     assert find_patterns(rows) == []
 
 
@@ -83,7 +106,7 @@ def test_each_transport_stands_for_itself() -> None:
     over_grpc = refused(ID, over="grpc", unmet="OIP-ANSWER/grpc")
     others = [row("", "in raw contents", over="grpc")] * 20
     (pattern,) = find_patterns([*over_grpc, row("", ID), *ANSWERED, *others])
-    assert (pattern.requests, pattern.requirement, pattern.others) == (ID, "OIP-ANSWER/grpc", 20)
+    assert (pattern["requests"], pattern["requirement"], pattern["others"]) == (ID, "OIP-ANSWER/grpc", 20)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +120,21 @@ def test_each_transport_stands_for_itself() -> None:
 )
 def test_a_pattern_stands_at_what_it_breaks(feature: str, unmet: list[str], named: str) -> None:
     (pattern,) = find_patterns([*(row(name, feature) for name in unmet), *[row("", JSON)] * 20])
-    assert pattern.requirement == named
+    assert pattern["requirement"] == named
 
 
-def order(rows: list[Report]) -> list[str]:
-    patterns = [pattern.to_dict() for pattern in find_patterns(rows)]
-    return [block.requirement for block in build_blocks(rows, Outcome.FAIL, patterns=patterns)]
+def order(rows: list[CheckResult]) -> list[str]:
+    blocks = build_blocks(build_rows(rows), Outcome.FAIL, patterns=find_patterns(rows))
+    return [block.requirement for block in blocks]
 
 
 def test_failures_explained_by_pattern_come_last() -> None:
     rows = [*refused(BYTES, unmet="OIP-OUTPUTS-LISTED"), *refused(BYTES), *ANSWERED]
-    other = check("headers.x", "", "fail", unmet="BIN-HEADER-O")
+    other = result("headers.x", "", "BIN-HEADER-O")
     assert order([*rows, other]) == ["OIP-ANSWER", "BIN-HEADER-O", "OIP-OUTPUTS-LISTED"]
 
 
 def test_a_small_pattern_is_not_pushed_to_the_head() -> None:
-    many = [check("json.y", str(number), "fail", unmet="OIP-ID", requirements=["OIP-ID"]) for number in range(9)]
+    many = [result("json.y", str(number), "OIP-ID") for number in range(9)]
     rows = [*refused(BINARY, unmet="BIN-DATATYPES-I"), *[row("", JSON)] * 20, *many]
     assert order(rows) == ["OIP-ID", "BIN-DATATYPES-I"]

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.report.blocks import build_blocks
 from conformance.report.failure_patterns import find_patterns, format_pattern
+from conformance.report.json_report import build_rows
 from conformance.spec.outcome import Outcome
 from reference_server import faults
 from reference_server.errors import InferenceError
@@ -73,9 +74,8 @@ def server() -> Iterator[Server]:
 def test_the_first_name_is_what_the_bug_breaks(server: Server, name: str) -> None:
     fault, requirement, said = BUGS[name]
     with switch_on(fault):
-        rows = [result.to_dict() for result in judge_fault(server, fault, select_rows())]
-    patterns = [pattern.to_dict() for pattern in find_patterns(rows)]
-    first = build_blocks(rows, Outcome.FAIL, patterns=patterns)[0]
+        results = list(judge_fault(server, fault, select_rows()))
+    first = build_blocks(build_rows(results), Outcome.FAIL, patterns=find_patterns(results))[0]
     assert first.requirement == requirement
     assert [format_pattern(pattern).partition(" (")[0] for pattern in first.patterns] == (
         [f"Every request {said}"] if said else []

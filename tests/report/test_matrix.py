@@ -107,6 +107,7 @@ def test_a_cell_has_what_was_sent_and_what_came() -> None:
     made["rows"] += [check("o.y", "", "observed", observation="text", requirements=["A"])]
     (found,) = cells(build(made), "A")
     (line,) = found.lines
+    assert line.failure is not None
     assert (line.rows, line.message, line.failure["sent"], line.failure["bytes"]) == (
         ["f0", "f1"], "expected 1", "POST /a", ["0000 01"]
     )  # fmt: skip

@@ -139,7 +139,7 @@ def test_a_pattern_stands_at_its_requirement() -> None:
         "requests": "with `X` <b>", "answer": "refused", "requirement": "BIN-ORDER-O", "missed": {"BIN-ORDER-O": 3},
         "rows": 3, "others": 40,
     }  # fmt: skip
-    made = {**NONCONFORMANT, "failure_patterns": [found]}
+    made = NONCONFORMANT | {"failure_patterns": [found]}
     shown = text(parsed(made))
     sentence = "Every request with X <b> is refused (3 of 3 rows; 0 of 40 other rows)"
     assert shown.count(sentence) == 2

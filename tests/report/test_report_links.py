@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from conformance.report import page_html, page_markdown, terminal_findings
-from conformance.report.findings import Entry
+from conformance.report.json_report import build_rows
 from conformance.report.lines import Line
 from conformance.report.view import build_view
 from conformance.spec import ledger, links
@@ -31,12 +31,12 @@ def _private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "REPOSITORY", "")
 
 
-def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> Entry:
+def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> CheckResult:
     entry = ledger.get_requirement(requirement_id)
     return CheckResult(
         check_id, "", "A claim.", entry.area, entry.extension, outcome, [requirement_id], message="expected a, got b",
         failure=Failure(requirement_id, str(entry.level), entry.statement, "S", "a", "b"),
-    ).to_dict()  # fmt: skip
+    )  # fmt: skip
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
@@ -50,17 +50,19 @@ def commands_of(lines: Iterable[Line]) -> list[str]:
 def test_the_terminal_names_the_command_that_explains_a_requirement_once() -> None:
     rows = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
     commands = [COMMAND, "oip-conformance explain RAW-ONE-INPUT"]
-    assert commands_of(terminal_findings.format_failures(rows, "pytest")) == commands
+    assert commands_of(terminal_findings.format_failures(build_rows(rows), "pytest")) == commands
 
 
 def test_advice_names_the_command_once() -> None:
     advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
-    assert commands_of(terminal_findings.format_advice(advised)) == ["oip-conformance explain BIN-BODY-LONG"]
+    assert commands_of(terminal_findings.format_advice(build_rows(advised))) == [
+        "oip-conformance explain BIN-BODY-LONG"
+    ]
 
 
 def test_a_row_that_is_blocked_has_no_command() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert commands_of(terminal_findings.format_blocked_or_error([blocked.to_dict()])) == []
+    assert commands_of(terminal_findings.format_blocked_or_error(build_rows([blocked]))) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

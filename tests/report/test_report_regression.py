@@ -9,10 +9,10 @@ import pytest
 
 from conformance.commands.main import main
 from conformance.report.regression import Regression, compare
-from tests.support.small_reports import check, report
+from tests.support.small_reports import Report, check, report
 
 
-def outcomes(*given: str) -> dict[str, object]:
+def outcomes(*given: str) -> Report:
     """Return a report of rows 0, 1, ... with these outcomes; an empty one leaves the row out."""
     rows = [check("a.b", str(index), outcome, f"says {outcome}") for index, outcome in enumerate(given) if outcome]
     return report(rows=rows)

@@ -110,7 +110,7 @@ def test_the_results_are_small_and_count_every_row() -> None:
     assert sum(path.stat().st_size for path in KEPT) < MAX_BYTES * len(KEPT)
     for path in KEPT:
         summary = read(path, is_whole=False)
-        assert summary["summary"]
+        assert "summary" in summary
         assert sum(map(count_represented_rows, summary["rows"])) == summary["footer"]["rows"], path
 
 

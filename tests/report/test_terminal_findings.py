@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from conformance.report.findings import Entry
 from conformance.report.lines import Line
 from conformance.report.terminal_findings import (
     MAX_BLOCKS,
@@ -17,7 +16,7 @@ from conformance.report.terminal_findings import (
     format_fix_first,
 )
 from conformance.spec import ledger
-from tests.support.small_reports import check
+from tests.support.small_reports import Report, check
 
 REQUIREMENTS = [name for name, entry in ledger.load().items() if entry.level == "MUST"]
 
@@ -26,7 +25,7 @@ def texts(lines: Iterable[Line]) -> list[str]:
     return [line.text for line in lines]
 
 
-def failing(count: int) -> list[Entry]:
+def failing(count: int) -> list[Report]:
     return [
         check(f"sizes.x-{name.lower()}", "row", "fail", f"expected a, got {name}", name, requirements=[name])
         for name in REQUIREMENTS[:count]

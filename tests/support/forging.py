@@ -31,7 +31,7 @@ FORGER = sealing.make_throwaway_key()
 class FolderContents:
     """The files of a folder that say something, as plain data."""
 
-    report: Document
+    report: Any
     har: Document
     manifest: Document
     note: str = ""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from conformance.judging import quick_rows
 from conformance.judging.selection import CLIENTS, list_profile_rows
+from conformance.report.findings import find_requirement
 from conformance.report.report_file import read
 from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
@@ -48,8 +49,7 @@ def list_unmet() -> dict[str, list[Key]]:
     for path in sorted(RESULTS.glob("*.json")):
         for row in read(path, is_whole=False)["rows"]:
             if row["outcome"] in UNMET and (row["check"], row["row"]) in rows:
-                name = row["failure"]["requirement"] if row.get("failure") else row["requirements"][0]
-                found.setdefault(f"{path.stem} {name}", []).append((row["check"], row["row"]))
+                found.setdefault(f"{path.stem} {find_requirement(row)}", []).append((row["check"], row["row"]))
     return found
 
 

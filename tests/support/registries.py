@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from conformance.certification import sealing
 from conformance.certification.manifest import NOTE, PAGES, RECORDING, REPORT, Manifest
+from conformance.spec.report import Report
 from tests.support.made_reports import CONFORMANT
 
 DIGEST = "0" * 64
@@ -68,7 +69,7 @@ def make_registry(root: Path, policy: str = POLICY, revoked: str = "") -> Path:
     return root
 
 
-def make_certification(path: Path, report: dict[str, Any] = CONFORMANT, **changes: Any) -> Path:
+def make_certification(path: Path, report: Report = CONFORMANT, **changes: Any) -> Path:
     """Make a certification; return its folder. What differs in `changes` has another recording, too."""
     made: Manifest = make_full_manifest(**changes)
     path.mkdir(parents=True)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.report.comparison import remove_body
-from conformance.report.party_labels import find_party
 from conformance.report.report_file import SUMMARY, read
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import Outcome
+from conformance.spec.report import find_party
 
 Entry = Mapping[str, Any]
 

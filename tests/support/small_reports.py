@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Report = dict[str, Any]
+Report = Any  # also incomplete ones
 
 HOSTILE = "<script>alert(1)</script>|`x`\n# \x1b[31m[go](http://evil) & www.evil \u202e"
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conformance.report.report_file import read
+from conformance.spec.report import Report
 from tests.support.servers import judge
 
 SMALL = Path(__file__).with_name("small_adapter.py")
@@ -54,7 +54,7 @@ class RunResult:
         return self.lines[-1]
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """The JSON report, held against its schema."""
         return read(self.folder / "r.json")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.commands.main import main
+from conformance.report.findings import get_failure
 from conformance.report.report_file import read
 from conformance.spec import ledger, verdict
 from conformance.transport.har import NAME
@@ -46,7 +47,7 @@ def test_a_report_is_one_of_a_client(upstream: str, tmp_path: Path) -> None:
     assert requirements["CLIENT-READS-VALUES"] == "not_applicable"
     (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
     assert (failed["check"], failed["row"]) == ("client.watched-header-counts-the-json", "bad/2.0")
-    assert failed["failure"]["evidence"]["request"]["head"][0] == "POST /v2/models/identity_int32/infer"
+    assert get_failure(failed)["evidence"]["request"]["head"][0] == "POST /v2/models/identity_int32/infer"
     assert all(file.read_text(encoding="utf-8") for file in files)
     assert LENGTH in files[1].read_text(encoding="utf-8")
 
