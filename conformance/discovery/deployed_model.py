@@ -308,8 +308,9 @@ class DeployedModel(Model):
         return self.outputs if self.json_trouble else self.binary_only
 
     def build_outputs_member(self) -> list[RequestedOutput] | None:
-        """Return the `outputs` member of a plain request: None, unless an output has to be binary data."""
-        return [self.build_plain_output(name) for name in self.outputs] if self.binary_outputs else None
+        """Return the `outputs` member of a plain request: None, unless an output has to be binary data over HTTP."""
+        is_call = self.control is not None and self.control.is_over_grpc
+        return None if is_call or not self.binary_outputs else [self.build_plain_output(name) for name in self.outputs]
 
     def build_plain_output(self, name: str) -> RequestedOutput:
         """Return the `outputs` entry for this output in a plain request: binary if JSON cannot represent the output."""

@@ -70,7 +70,7 @@ def _change_last_element_of(tensor: Tensor) -> Tensor:
         flat[-1] = flat[-1][:-1] + b"y" if flat[-1].endswith(b"x") else flat[-1] + b"y"
     elif tensor.datatype == "BOOL":
         flat[-1] = not flat[-1]
-    elif flat.dtype.kind == "f":
+    elif DATATYPES[tensor.datatype].is_float:  # the kind of BF16 in numpy is not that of floats
         flat[-1] = flat[-1] + 1 if np.isfinite(flat[-1]) and flat[-1] + 1 != flat[-1] else 3
     else:
         flat[-1] ^= 1  # usually keeps the number of digits
