@@ -137,9 +137,8 @@ class Holes:
             return NO_MODEL
         if column in TRANSPORTS and (only := next((one.only for one in claim.checks if one.only), None)):
             return only.why
-        subject = claim.id if column in ("roles", "deployed") else claim.requirement
         for pattern, why in load_reasons()[column].items():
-            if fnmatchcase(subject, pattern):
+            if fnmatchcase(claim.requirement, pattern) or fnmatchcase(claim.id, pattern):
                 self.used.add((column, pattern))
                 return why
         return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import FrozenInstanceError
@@ -13,16 +12,11 @@ from jsonschema import Draft202012Validator
 
 from conformance.spec import data_files, ledger
 from conformance.spec.ledger import Basis, Concern, Level, Requirement
+from conformance.spec.schemas import load_schema
 from tests.support.tables import on_each
 
 IDS = tuple(ledger.load())
-
-
-def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(
-        (data_files.find_folder("schemas") / "ledger.schema.json").read_text(encoding="utf-8")
-    )
-    return loaded
+SCHEMA = Draft202012Validator(load_schema("ledger"))
 
 
 def _entry(**changes: Any) -> dict[str, Any]:
@@ -37,25 +31,17 @@ def _entry(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**entry, **changes}.items() if value is not None}
 
 
-def test_schema_is_a_schema() -> None:
-    Draft202012Validator.check_schema(_schema())
-
-
 def test_ledger_keeps_its_schema() -> None:
-    errors = [
-        error for area in ledger.AREAS for error in Draft202012Validator(_schema()).iter_errors(ledger.read_area(area))
-    ]
+    errors = [error for area in ledger.AREAS for error in SCHEMA.iter_errors(ledger.read_area(area))]
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
 
 
 def test_schema_accepts_a_plain_entry() -> None:
-    assert Draft202012Validator(_schema()).is_valid({"RAW-ONE-INPUT": _entry()})
-    assert Draft202012Validator(_schema()).is_valid(
-        {"RAW-ONE-INPUT": _entry(basis="derived", note="Decision: it follows.")}
-    )
-    assert Draft202012Validator(_schema()).is_valid({"RAW-ONE-INPUT": _entry(basis="derived", level="SHOULD")})
+    assert SCHEMA.is_valid({"RAW-ONE-INPUT": _entry()})
+    assert SCHEMA.is_valid({"RAW-ONE-INPUT": _entry(basis="derived", note="Decision: it follows.")})
+    assert SCHEMA.is_valid({"RAW-ONE-INPUT": _entry(basis="derived", level="SHOULD")})
     robustness = _entry(extension="robustness", concern=None)
-    assert Draft202012Validator(_schema()).is_valid({"ROBUST-HEAD": robustness})
+    assert SCHEMA.is_valid({"ROBUST-HEAD": robustness})
 
 
 @pytest.mark.parametrize(
@@ -90,7 +76,7 @@ def test_schema_accepts_a_plain_entry() -> None:
     ],
 )
 def test_schema_refuses(requirement_id: str, entry: dict[str, Any]) -> None:
-    assert not Draft202012Validator(_schema()).is_valid({requirement_id: entry})
+    assert not SCHEMA.is_valid({requirement_id: entry})
 
 
 def test_no_statement_stands_twice() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,12 @@ from conformance.spec.documents import (
     load_documents,
     load_sentences,
 )
+from conformance.spec.schemas import load_schema
 from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "sentences.md"
+SCHEMA = Draft202012Validator(load_schema("sentences"))
 
 MADE_UP = Document("made-up", "Made Up", "https://example.org/page", copy="made-up.md")
 TEXT = "One fish, two fish.\nRed fish, blue   fish. A\tfish has\nfins; BLUE whales have fins, too."
@@ -79,16 +80,9 @@ def test_sentences_stand_in_the_order_of_their_document(pytestconfig: pytest.Con
 # --- form ------------------------------------------------------------------------------------------------------------
 
 
-def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(
-        (data_files.find_folder("schemas") / "sentences.schema.json").read_text(encoding="utf-8")
-    )
-    return loaded
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_files_keep_their_schema(name: str) -> None:
-    errors = Draft202012Validator(_schema()).iter_errors(data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml"))
+    errors = SCHEMA.iter_errors(data_files.load_toml(f"{SENTENCES_FOLDER}/{name}.toml"))
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
 
 
@@ -114,7 +108,7 @@ def _file(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("changes", [{}, {"last": None}, {"unjudged": "about clients"}, {"gap": "no check of it"}])
 def test_schema_accepts(changes: dict[str, Any]) -> None:
-    assert Draft202012Validator(_schema()).is_valid(_file(**changes))
+    assert SCHEMA.is_valid(_file(**changes))
 
 
 @pytest.mark.parametrize(
@@ -136,13 +130,13 @@ def test_schema_accepts(changes: dict[str, Any]) -> None:
     ],
 )
 def test_schema_refuses(changes: dict[str, Any]) -> None:
-    assert not Draft202012Validator(_schema()).is_valid(_file(**changes))
+    assert not SCHEMA.is_valid(_file(**changes))
 
 
 def test_schema_takes_a_standard_by_sections_alone() -> None:
     rfc = {"title": "RFC", "url": "https://rfc", "sentences": {"one": {"section": "1 One", "anchor": "section-1"}}}
-    assert Draft202012Validator(_schema()).is_valid({"rfc1": rfc})
-    assert not Draft202012Validator(_schema()).is_valid({"rfc1": {**rfc, "copy": "rfc.txt"}})
+    assert SCHEMA.is_valid({"rfc1": rfc})
+    assert not SCHEMA.is_valid({"rfc1": {**rfc, "copy": "rfc.txt"}})
 
 
 # --- what cites what -------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -11,9 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from conformance.spec import data_files
+from conformance.spec.schemas import load_schema
 from tests.support.tables import on_each
 
 ROLES: Mapping[str, Any] = data_files.load_toml("roles/roles.toml")
+SCHEMA = Draft202012Validator(load_schema("roles"))
 
 # Open Inference Protocol, REST, "Tensor Data Types"; BF16 is Triton's.
 NATIVE_SIZE = {
@@ -34,13 +35,6 @@ NATIVE_SIZE = {
 }
 
 
-def _schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(
-        (data_files.find_folder("schemas") / "roles.schema.json").read_text(encoding="utf-8")
-    )
-    return loaded
-
-
 def _with(compute: str) -> list[str]:
     return [name for name, role in ROLES.items() if role["compute"] == compute]
 
@@ -59,12 +53,8 @@ def _role(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**role, **changes}.items() if value is not None}
 
 
-def test_schema_is_a_schema() -> None:
-    Draft202012Validator.check_schema(_schema())
-
-
 def test_roles_keep_their_schema() -> None:
-    errors = Draft202012Validator(_schema()).iter_errors(dict(ROLES))
+    errors = SCHEMA.iter_errors(dict(ROLES))
     assert [f"{error.json_path}: {error.message}" for error in errors] == []
 
 
@@ -73,7 +63,7 @@ def test_roles_keep_their_schema() -> None:
     [_role(), _role(compute="table", table=[1.5]), _role(batching=True), _role(labels={"X": ["a"]})],
 )
 def test_schema_accepts(role: dict[str, Any]) -> None:
-    assert Draft202012Validator(_schema()).is_valid({"a_role": role})
+    assert SCHEMA.is_valid({"a_role": role})
 
 
 @pytest.mark.parametrize(
@@ -96,11 +86,11 @@ def test_schema_accepts(role: dict[str, Any]) -> None:
     ],
 )
 def test_schema_refuses(name: str, role: dict[str, Any]) -> None:
-    assert not Draft202012Validator(_schema()).is_valid({name: role})
+    assert not SCHEMA.is_valid({name: role})
 
 
 def test_schema_knows_every_datatype() -> None:
-    assert _schema()["$defs"]["tensor"]["properties"]["datatype"]["enum"] == list(NATIVE_SIZE)
+    assert load_schema("roles")["$defs"]["tensor"]["properties"]["datatype"]["enum"] == list(NATIVE_SIZE)
 
 
 @pytest.mark.parametrize("datatype", NATIVE_SIZE)
@@ -111,7 +101,7 @@ def test_every_datatype_has_an_identity(datatype: str) -> None:
 
 
 def test_no_compute_is_unused() -> None:
-    known = _schema()["$defs"]["role"]["properties"]["compute"]["enum"]
+    known = load_schema("roles")["$defs"]["role"]["properties"]["compute"]["enum"]
     assert {role["compute"] for role in ROLES.values()} == set(known)
 
 
