@@ -96,6 +96,7 @@ class ProcessPool:
         alone = self.session.judge(case)
         if found is not None and alone.outcome in _PASSED and found.reason in _DISTURBED:
             self._has_stopped, self.disturbed_row = True, self.disturbed_row or case.key
+            self._found.clear()  # what other rows showed beside others may depend on requests of other rows as well
         return alone
 
     def _pop_row(self) -> None:

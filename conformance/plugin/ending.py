@@ -13,6 +13,7 @@ from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
 from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import matches_pattern
+from conformance.judging.session import DISCOVERY_SCOPE
 from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, output_files
@@ -22,6 +23,8 @@ from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS
 from conformance.transport import journal
+
+FIRST = -2  # the place of discovery in a recording, before scopes that are no rows
 
 
 def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, Report | None]:
@@ -112,7 +115,8 @@ def _is_excluded(label: str, never: Iterable[str]) -> bool:
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:
-    order = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
+    rows = {format_key(check, row): place for (check, row), place in index_rows(run.subjects).items()}
+    order = {DISCOVERY_SCOPE: FIRST, **rows}
     seed = None if run.options.profile == "explore" else run.seed
     journal.merge(
         folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options(), run.describe_client()
