@@ -11,7 +11,7 @@ A variation misses nothing, and has "" there. What needs more than an expression
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from reference_server.faults.families import Effect, Step
 from tests.clients.alterations import alteration
@@ -25,6 +25,14 @@ class ClientStep(Step):
 
     __slots__ = ()
 
+    def fail(self, misses: str, error: Exception, when: Any, **options: Any) -> Any:
+        """The client gives its caller an error if `when` holds."""
+
+        def raise_error() -> NoReturn:
+            raise type(error)(*error.args)
+
+        return self._make_fault(misses, {"when": when, **options}, instead=raise_error)
+
     def _make_fault(self, breaks: Any, options: dict[str, Any], **functions: Any) -> Any:
         effect = Effect(options.pop("when", None), **functions)
 
@@ -37,7 +45,9 @@ class ClientStep(Step):
 ANNOUNCED_SIZE = ClientStep("answer.announced_size")
 CUT = ClientStep("answer.cut")
 DECODED = ClientStep("answer.decoded")
+FLATTENED = ClientStep("answer.flattened")
 FROM_BINARY = ClientStep("answer.from_binary")
+FROM_JSON = ClientStep("answer.from_json")
 ANSWER_JSON_LENGTH = ClientStep("answer.json_length")
 PARSED = ClientStep("answer.parsed")
 READ_OUTPUTS = ClientStep("answer.read_outputs")
@@ -48,6 +58,7 @@ READ_CHUNKS = ClientStep("connection.read_chunks")
 SPELLED = ClientStep("connection.spelled")
 RAW_IN_ORDER = ClientStep("grpc_answer.in_order")
 READ_RAW_OUTPUT = ClientStep("grpc_answer.read_output")
+READ_CALL_OUTPUTS = ClientStep("grpc_answer.read_outputs")
 CALL = ClientStep("grpc_client.GrpcClient.call")
 DEADLINE = ClientStep("grpc_client.deadline")
 CALL_REFUSED = ClientStep("grpc_client.refused")
@@ -69,6 +80,7 @@ ARRANGED = ClientStep("request.arranged")
 BINARY_DATA = ClientStep("request.binary_data")
 CODED = ClientStep("request.coded")
 DATA_SIZE = ClientStep("request.data_size")
+DESCRIBED = ClientStep("request.described")
 DESCRIBED_INPUT = ClientStep("request.described_input")
 DESCRIBED_OUTPUT = ClientStep("request.described_output")
 DOCUMENT = ClientStep("request.document")
@@ -80,6 +92,7 @@ JSON_ELEMENTS = ClientStep("request.json_elements")
 JSON_LENGTH = ClientStep("request.json_length")
 METHOD = ClientStep("request.method")
 RAW_DATA = ClientStep("request.raw_data")
+REQUEST = ClientStep("request.request")
 TARGET = ClientStep("request.target")
 WRITTEN = ClientStep("request.written")
 AS_INTEGER = ClientStep("tensors._as_integer")

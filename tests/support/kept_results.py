@@ -25,7 +25,11 @@ from tests.support.step_tracing import Rows
 ROOT = Path(__file__).parents[2]
 FILE = SEEN_BY.with_name("kept_results.json")
 OWN_PACKAGES = ("conformance", "reference_server", "tests")
-DATA_FOLDERS = ("conformance/spec", "conformance/roles", "conformance/checks", "fixtures", "schemas")
+# Folders with files that runs read beside modules; that of `judging`, the rows of quick, no sample is of.
+DATA_FOLDERS = (
+    *(f"conformance/{name}" for name in ("spec", "wire", "roles", "transport", "expect", "discovery", "checks")),
+    *("fixtures", "reference_server", "schemas"),
+)
 RUNNER = "tests.support.matrix"
 # The packages that are loaded by the names of their files.
 CHECKS, FAULTS, VALID_SERVERS = "conformance.checks", "reference_server.faults", "tests.support.valid_servers"

@@ -35,12 +35,12 @@ def minus_zero_without_sign(original: Original, datatype: str, shape: Sequence[i
     return bytes(original(datatype, shape, [one if isinstance(one, list) or one else 0.0 for one in data]))
 
 
-@fault("answer.from_json", misses="CLIENT-READS-NUMBERS", datatypes=INTEGERS)
-def integers_with_exponents_unread(original: Original, datatype: str, shape: Sequence[int], data: list[Any]) -> bytes:
-    """An integer with an exponent or a fraction in the JSON of an answer is an error to the caller."""
-    if isinstance(data, list) and any(isinstance(one, Decimal) for one in data):
-        raise MalformedError("an integer with an exponent")
-    return bytes(original(datatype, shape, data))
+integers_with_exponents_unread = steps.FROM_JSON.fail(
+    "CLIENT-READS-NUMBERS",
+    MalformedError("an integer with an exponent"),
+    when=lambda data: isinstance(data, list) and any(isinstance(one, Decimal) for one in data),
+    datatypes=INTEGERS,
+).says("An integer with an exponent or a fraction in the JSON of an answer is an error to the caller.")
 
 
 @fault("answer.from_json", misses="CLIENT-READS-NUMBERS", datatypes="BF16")
@@ -64,20 +64,15 @@ def header_of_four_digits(_original: Original, found: Answer) -> int | None:
     return None if value is None or not value.isdigit() else int(value[:4])
 
 
-@fault("answer.parsed", misses="CLIENT-READS-JSON")
-def slash_escape_unknown(original: Original, text: bytes) -> dict[str, Any]:
-    r"""The escape `\/` in the JSON of an answer is an error to the caller."""
-    if b"\\/" in text:
-        raise MalformedError("an unknown escape")
-    return dict(original(text))
-
-
-@fault("answer.from_binary", misses="CLIENT-READS-VALUES", datatypes="BOOL")
-def large_bool_unread(original: Original, datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
-    """A BOOL output of more elements than a call has arguments is an error to the caller."""
-    if len(piece) > MAX_ARGUMENTS:
-        raise MalformedError("too many arguments")
-    return bytes(original(datatype, shape, piece))
+slash_escape_unknown = steps.PARSED.fail(
+    "CLIENT-READS-JSON", MalformedError("an unknown escape"), when=lambda text: b"\\/" in text
+).says("The escape `\\/` in the JSON of an answer is an error to the caller.")
+large_bool_unread = steps.FROM_BINARY.fail(
+    "CLIENT-READS-VALUES",
+    MalformedError("too many arguments"),
+    when=lambda piece: len(piece) > MAX_ARGUMENTS,
+    datatypes="BOOL",
+).says("A BOOL output of more elements than a call has arguments is an error to the caller.")
 
 
 @fault("answer.read_outputs", misses="CLIENT-READS-ORDER")

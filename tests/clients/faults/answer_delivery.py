@@ -136,12 +136,11 @@ def server_errors_only(original: Original, asked: CallerRequest, found: Answer) 
     return given
 
 
-@fault("answer.parsed", misses="CLIENT-READS-ERROR")
-def reads_error_where_there_is_none(original: Original, text: bytes) -> dict[str, Any]:
-    """Wherever the JSON of an answer holds the word error, the caller is given an error."""
-    if b'"error' in text and b'"outputs"' in text:
-        raise RefusedError("the server answered with an error")
-    return dict(original(text))
+reads_error_where_there_is_none = steps.PARSED.fail(
+    "CLIENT-READS-ERROR",
+    RefusedError("the server answered with an error"),
+    when=lambda text: b'"error' in text and b'"outputs"' in text,
+).says("Wherever the JSON of an answer holds the word error, the caller is given an error.")
 
 
 @fault("answer.given", misses="CLIENT-REFUSES-WRONG")

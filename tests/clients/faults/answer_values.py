@@ -93,12 +93,11 @@ def nested_data_unread(_original: Original, data: list[Any]) -> list[Any]:
     return data
 
 
-@fault("answer.flattened", misses="CLIENT-READS-VALUES")
-def nested_data_read_by_column(original: Original, data: list[Any]) -> list[Any]:
-    """Data of an answer that are nested are read column by column."""
-    if data and all(isinstance(one, list) and one and not isinstance(one[0], list) for one in data):
-        return [element for column in zip(*data, strict=True) for element in column]
-    return list(original(data))
+nested_data_read_by_column = steps.FLATTENED.instead(
+    "CLIENT-READS-VALUES",
+    lambda data: [element for column in zip(*data, strict=True) for element in column],
+    when=lambda data: data and all(isinstance(one, list) and one and (not isinstance(one[0], list)) for one in data),
+).says("Data of an answer that are nested are read column by column.")
 
 
 @fault("answer.cut", misses="CLIENT-READS-ORDER", broad=True)

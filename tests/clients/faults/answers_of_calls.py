@@ -58,20 +58,14 @@ def raw_outputs_in_order_of_asking(original: Original, asked: CallerRequest, sai
     return tuple(original(asked, said))
 
 
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-FORM/grpc")
-def raw_contents_only(original: Original, asked: CallerRequest, said: Response) -> Tensors:
-    """An answer in typed contents is an error to the caller."""
-    if any(output.contents for output in said.outputs):
-        raise MalformedError("no raw_output_contents")
-    return tuple(original(asked, said))
-
-
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-VALUES/grpc", broad=True)
-def typed_contents_only(original: Original, asked: CallerRequest, said: Response) -> Tensors:
-    """An answer in raw contents is an error to the caller."""
-    if any(said.raw):
-        raise MalformedError("no contents")
-    return tuple(original(asked, said))
+raw_contents_only = steps.READ_CALL_OUTPUTS.fail(
+    "CLIENT-READS-FORM/grpc",
+    MalformedError("no raw_output_contents"),
+    when=lambda said: any(output.contents for output in said.outputs),
+).says("An answer in typed contents is an error to the caller.")
+typed_contents_only = steps.READ_CALL_OUTPUTS.fail(
+    "CLIENT-READS-VALUES/grpc", MalformedError("no contents"), when=lambda said: any(said.raw), broad=True
+).says("An answer in raw contents is an error to the caller.")
 
 
 @fault("grpc_answer.read_outputs", misses="CLIENT-READS-CLASSES/grpc CLIENT-READS-FORM/grpc")
@@ -166,9 +160,8 @@ def missing_outputs_of_calls_made_up(original: Original, asked: CallerRequest, s
     return (*found, *(Tensor(name, "INT32", (1,), bytes(4)) for name in sorted(missing)))
 
 
-@fault("grpc_answer.read_outputs", misses="CLIENT-READS-ERROR/grpc")
-def outputs_called_error_taken_for_one(original: Original, asked: CallerRequest, said: Response) -> Tensors:
-    """An output whose name is error is taken for one."""
-    if any(output.name == "error" for output in said.outputs):
-        raise RefusedError("the server answered with an error")
-    return tuple(original(asked, said))
+outputs_called_error_taken_for_one = steps.READ_CALL_OUTPUTS.fail(
+    "CLIENT-READS-ERROR/grpc",
+    RefusedError("the server answered with an error"),
+    when=lambda said: any(output.name == "error" for output in said.outputs),
+).says("An output whose name is error is taken for one.")

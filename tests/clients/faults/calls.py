@@ -129,16 +129,9 @@ def elements_big_endian_in_calls(original: Original, tensor: Tensor) -> bytes:
 scalar_as_one_element_in_calls = steps.SHAPE.before("CLIENT-SENDS-VALUES/grpc", sizes=lambda sizes: sizes or [1]).says(
     "A tensor of rank 0 has the shape [1] in calls."
 )
-
-
-@fault("grpc_request.described_input", misses="CLIENT-SENDS-VALUES/grpc")
-def int8_not_sent_in_calls(original: Original, tensor: Tensor) -> bytes:
-    """An INT8 is an error of the client before a call is made."""
-    if tensor.datatype == "INT8":
-        raise RefusedError("unsupported datatype INT8")
-    return bytes(original(tensor))
-
-
+int8_not_sent_in_calls = steps.CALL_INPUT.fail(
+    "CLIENT-SENDS-VALUES/grpc", RefusedError("unsupported datatype INT8"), when=lambda tensor: tensor.datatype == "INT8"
+).says("An INT8 is an error of the client before a call is made.")
 outputs_left_out_of_calls = steps.CALL_REQUEST.before(
     "CLIENT-SENDS-OUTPUTS/grpc", asked=lambda asked: CallerRequest(**{**vars(asked), "outputs": None})
 ).says("A call lists no output.")

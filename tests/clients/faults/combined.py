@@ -50,12 +50,11 @@ def mixed_forms_cut_in_order_of_asking(original: Original, asked: CallerRequest,
     return original(asked, entries, data)
 
 
-@fault("answer.read_outputs", misses="CLIENT-READS-JSON")
-def parameters_beside_binary_data_unread(original: Original, asked: CallerRequest, entries: Any, data: bytes) -> Any:
-    """A JSON output with parameters is an error to the caller if another output is binary."""
-    if data and any("data" in entry and entry.get("parameters") for entry in entries):
-        raise MalformedError("an output in two forms")
-    return original(asked, entries, data)
+parameters_beside_binary_data_unread = steps.READ_OUTPUTS.fail(
+    "CLIENT-READS-JSON",
+    MalformedError("an output in two forms"),
+    when=lambda entries, data: data and any("data" in entry and entry.get("parameters") for entry in entries),
+).says("A JSON output with parameters is an error to the caller if another output is binary.")
 
 
 @fault("answer.given", misses="CLIENT-READS-JSON")

@@ -40,30 +40,21 @@ def version_as_it_is(_original: Original, asked: CallerRequest) -> str:
     return f"/v2/models/{in_path(asked.model)}{version}/infer"
 
 
-@fault("request.target", misses="CLIENT-SENDS-POST")
-def numeric_versions_only(original: Original, asked: CallerRequest) -> str:
-    """A version that is no number is an error of the client before anything is sent."""
-    if asked.version is not None and not asked.version.isdigit():
-        raise RefusedError("a version is a number")
-    return str(original(asked))
-
-
-@fault("request.request", misses="CLIENT-SENDS-VALUES")
-def json_alone_refused(original: Original, asked: CallerRequest) -> Any:
-    """A request of JSON alone is an error of the client before anything is sent."""
-    if not asked.is_raw and not any(tensor.is_binary for tensor in asked.inputs):
-        raise RefusedError("a body is bytes")
-    return original(asked)
-
-
-@fault("request.request", misses="CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES")
-def ids_beyond_ascii_refused(original: Original, asked: CallerRequest) -> Any:
-    """An id beyond ASCII is an error of the client before anything is sent."""
-    if asked.id is not None and not asked.id.isascii():
-        raise RefusedError("an id is ASCII")
-    return original(asked)
-
-
+numeric_versions_only = steps.TARGET.fail(
+    "CLIENT-SENDS-POST",
+    RefusedError("a version is a number"),
+    when=lambda asked: asked.version is not None and (not asked.version.isdigit()),
+).says("A version that is no number is an error of the client before anything is sent.")
+json_alone_refused = steps.REQUEST.fail(
+    "CLIENT-SENDS-VALUES",
+    RefusedError("a body is bytes"),
+    when=lambda asked: not asked.is_raw and (not any(tensor.is_binary for tensor in asked.inputs)),
+).says("A request of JSON alone is an error of the client before anything is sent.")
+ids_beyond_ascii_refused = steps.REQUEST.fail(
+    "CLIENT-SENDS-OUTPUTS CLIENT-SENDS-VALUES",
+    RefusedError("an id is ASCII"),
+    when=lambda asked: asked.id is not None and (not asked.id.isascii()),
+).says("An id beyond ASCII is an error of the client before anything is sent.")
 id_stripped = steps.DOCUMENT.before(
     "CLIENT-SENDS-OUTPUTS", asked=lambda asked: replace(asked, id=asked.id and asked.id.strip())
 ).says("The id is sent without the blanks at its ends.")
@@ -100,12 +91,12 @@ def names_of_digits_first(original: Original, text: bytes, pieces: list[bytes]) 
     return bytes(original(text, [pieces[place] for place in order]))
 
 
-@fault("request.binary_data", misses="CLIENT-SENDS-VALUES", datatypes="BOOL")
-def large_bool_refused(original: Original, tensor: Tensor) -> bytes:
-    """A BOOL tensor of more elements than a call has arguments is an error of the client."""
-    if len(tensor.data) > MAX_ARGUMENTS:
-        raise RefusedError("too many arguments")
-    return bytes(original(tensor))
+large_bool_refused = steps.BINARY_DATA.fail(
+    "CLIENT-SENDS-VALUES",
+    RefusedError("too many arguments"),
+    when=lambda tensor: len(tensor.data) > MAX_ARGUMENTS,
+    datatypes="BOOL",
+).says("A BOOL tensor of more elements than a call has arguments is an error of the client.")
 
 
 @fault("request.joined", misses="CLIENT-SENDS-VALUES")

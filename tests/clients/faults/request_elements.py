@@ -95,16 +95,11 @@ bytes_as_numbers = steps.JSON_ELEMENTS.after(
 bytes_as_base64 = steps.JSON_ELEMENTS.after(
     "CLIENT-SENDS-VALUES", lambda found: [base64.b64encode(one.encode()).decode() for one in found], datatypes="BYTES"
 ).says("An element of BYTES is sent in base64.")
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-VALUES")
-def latin_1_for_other_bytes(original: Original, tensor: Tensor) -> list[Any]:
-    """BYTES that are no UTF-8 are sent as the text that they are in ISO 8859-1."""
-    if tensor.datatype == "BYTES":
-        return [one.decode("latin-1") for one in tensors.strings(tensor.data)]
-    return list(original(tensor))
-
-
+latin_1_for_other_bytes = steps.JSON_ELEMENTS.instead(
+    "CLIENT-SENDS-VALUES",
+    lambda tensor: [one.decode("latin-1") for one in tensors.strings(tensor.data)],
+    when=lambda tensor: tensor.datatype == "BYTES",
+).says("BYTES that are no UTF-8 are sent as the text that they are in ISO 8859-1.")
 scalar_as_one_element = steps.DESCRIBED_INPUT.after(
     "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "shape": list(tensor.shape) or [1]}
 ).says("A tensor of rank 0 is sent with the shape [1].")
@@ -123,14 +118,9 @@ def empty_tensor_left_out(original: Original, asked: CallerRequest) -> Any:
 names_in_small_letters = steps.DESCRIBED_INPUT.after(
     "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "name": tensor.name.lower()}
 ).says("The name of an input is sent in small letters.")
-
-
-@fault("request.described_input", misses="CLIENT-SENDS-VALUES")
-def int8_not_sent(original: Original, tensor: Tensor) -> dict[str, Any]:
-    """An INT8 is an error of the client before anything is sent."""
-    if tensor.datatype == "INT8":
-        raise RefusedError("unsupported datatype INT8")
-    return dict(original(tensor))
+int8_not_sent = steps.DESCRIBED_INPUT.fail(
+    "CLIENT-SENDS-VALUES", RefusedError("unsupported datatype INT8"), when=lambda tensor: tensor.datatype == "INT8"
+).says("An INT8 is an error of the client before anything is sent.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="FP32 FP64")

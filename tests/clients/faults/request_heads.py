@@ -26,13 +26,10 @@ counts_a_nul = steps.JSON_LENGTH.instead(
 header_in_hexadecimal = steps.JSON_LENGTH.instead(
     "CLIENT-SENDS-HEADER-LENGTH CLIENT-SENDS-HEADER-ON-JSON", lambda text: hex(len(text))
 ).says("The inference header is a hexadecimal number.")
-
-
-@fault("request.described", misses="CLIENT-SENDS-HEADER-ON-JSON")
-def header_off_on_json_requests(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request of JSON alone has an inference header that counts one byte too many."""
-    made: Headers = original(text, has_data=has_data)
-    return made if has_data else [*made, (LENGTH, str(len(text) + 1))]
+header_off_on_json_requests = steps.DESCRIBED.after(
+    "CLIENT-SENDS-HEADER-ON-JSON",
+    lambda made, text, has_data: made if has_data else [*made, (LENGTH, str(len(text) + 1))],
+).says("A request of JSON alone has an inference header that counts one byte too many.")
 
 
 @fault("request.request", misses="CLIENT-SENDS-HEADER-LENGTH")
@@ -45,24 +42,15 @@ def counts_after_coding(original: Original, asked: CallerRequest) -> Request:
     return Request(made.method, made.target, headers, made.body)
 
 
-@fault("request.described", misses="CLIENT-SENDS-HEADER")
-def header_missing(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request with binary data has no inference header."""
-    return [(name, value) for name, value in original(text, has_data=has_data) if name != LENGTH]
-
-
-@fault("request.described", misses="CLIENT-SENDS-HEADER")
-def header_twice(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """The inference header is there twice."""
-    made: Headers = original(text, has_data=has_data)
-    return made + [field for field in made if field[0] == LENGTH]
-
-
-@fault("request.described", misses="CLIENT-SENDS-HEADER")
-def header_under_another_name(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """The inference header is called X-Inference-Header-Content-Length."""
-    made = original(text, has_data=has_data)
-    return [(f"X-{name}" if name == LENGTH else name, value) for name, value in made]
+header_missing = steps.DESCRIBED.after(
+    "CLIENT-SENDS-HEADER", lambda made: [(name, value) for name, value in made if name != LENGTH]
+).says("A request with binary data has no inference header.")
+header_twice = steps.DESCRIBED.after(
+    "CLIENT-SENDS-HEADER", lambda made: made + [field for field in made if field[0] == LENGTH]
+).says("The inference header is there twice.")
+header_under_another_name = steps.DESCRIBED.after(
+    "CLIENT-SENDS-HEADER", lambda made: [(f"X-{name}" if name == LENGTH else name, value) for name, value in made]
+).says("The inference header is called X-Inference-Header-Content-Length.")
 
 
 @fault("request.raw", misses="CLIENT-SENDS-RAW CLIENT-SENDS-JSON")
@@ -79,26 +67,19 @@ def header_on_raw_counts_the_body(original: Original, asked: CallerRequest) -> t
     return [(name, str(len(body)) if name == LENGTH else value) for name, value in headers], body
 
 
-@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
-def json_type_on_binary(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request with binary data has the content type of JSON."""
-    made = original(text, has_data=has_data)
-    return [(name, "application/json" if name == "Content-Type" else value) for name, value in made]
-
-
-@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
-def no_content_type(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request has no content type."""
-    return [(name, value) for name, value in original(text, has_data=has_data) if name != "Content-Type"]
-
-
-@fault("request.described", misses="CLIENT-SENDS-CONTENT-TYPE")
-def form_type(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request has the content type of a form."""
-    made = original(text, has_data=has_data)
-    return [(name, "application/x-www-form-urlencoded" if name == "Content-Type" else value) for name, value in made]
-
-
+json_type_on_binary = steps.DESCRIBED.after(
+    "CLIENT-SENDS-CONTENT-TYPE",
+    lambda made: [(name, "application/json" if name == "Content-Type" else value) for name, value in made],
+).says("A request with binary data has the content type of JSON.")
+no_content_type = steps.DESCRIBED.after(
+    "CLIENT-SENDS-CONTENT-TYPE", lambda made: [(name, value) for name, value in made if name != "Content-Type"]
+).says("A request has no content type.")
+form_type = steps.DESCRIBED.after(
+    "CLIENT-SENDS-CONTENT-TYPE",
+    lambda made: [
+        (name, "application/x-www-form-urlencoded" if name == "Content-Type" else value) for name, value in made
+    ],
+).says("A request has the content type of a form.")
 inference_by_put = steps.METHOD.instead("CLIENT-SENDS-POST", lambda: "PUT").says("An inference is a PUT.")
 percent_signs_left_in_names = steps.IN_PATH.instead("CLIENT-SENDS-POST", lambda name: quote(name, safe="%")).says(
     "A percent sign in the name of a model stands in the path as it is."

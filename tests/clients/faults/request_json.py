@@ -20,14 +20,11 @@ json_with_a_comma_at_the_end = steps.WRITTEN.after("CLIENT-SENDS-JSON", lambda m
 json_in_single_quotes = steps.WRITTEN.instead("CLIENT-SENDS-JSON", lambda said: str(said).encode()).says(
     "The JSON is what Python prints of it."
 )
-
-
-@fault("request.json_elements", misses="CLIENT-SENDS-JSON")
-def nan_as_json(original: Original, tensor: Tensor) -> list[Any]:
-    """NaN and infinity are written into the JSON as bare words."""
-    if tensor.datatype in ("FP32", "FP64"):
-        return tensors.elements(tensor.datatype, tensor.data)
-    return list(original(tensor))
+nan_as_json = steps.JSON_ELEMENTS.instead(
+    "CLIENT-SENDS-JSON",
+    lambda tensor: tensors.elements(tensor.datatype, tensor.data),
+    when=lambda tensor: tensor.datatype in ("FP32", "FP64"),
+).says("NaN and infinity are written into the JSON as bare words.")
 
 
 @fault("request.written", misses="CLIENT-SENDS-MEMBER-ONCE")

@@ -9,21 +9,12 @@ from tests.clients.honest.caller import CallerRequest, CallerResult, Unsupported
 from tests.clients.honest.grpc_client import GrpcClient
 from tests.clients.honest.protobuf import integer, message, text
 
-
-@variation("grpc_request.request")
-def raw_contents_alone(original: Original, asked: CallerRequest) -> bytes:
-    """A call always has raw contents; the client says that it cannot send typed ones."""
-    if any(not tensor.is_binary for tensor in asked.inputs):
-        raise UnsupportedError("typed contents")
-    return bytes(original(asked))
-
-
-@variation("grpc_request.request")
-def typed_contents_alone(original: Original, asked: CallerRequest) -> bytes:
-    """A call always has typed contents; the client says that it cannot send raw ones."""
-    if any(tensor.is_binary for tensor in asked.inputs):
-        raise UnsupportedError("raw contents")
-    return bytes(original(asked))
+raw_contents_alone = steps.CALL_REQUEST.fail(
+    "", UnsupportedError("typed contents"), when=lambda asked: any(not tensor.is_binary for tensor in asked.inputs)
+).says("A call always has raw contents; the client says that it cannot send typed ones.")
+typed_contents_alone = steps.CALL_REQUEST.fail(
+    "", UnsupportedError("raw contents"), when=lambda asked: any(tensor.is_binary for tensor in asked.inputs)
+).says("A call always has typed contents; the client says that it cannot send raw ones.")
 
 
 @variation("grpc_request.request")

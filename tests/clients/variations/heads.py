@@ -18,12 +18,9 @@ from tests.clients.honest.http_client import HttpClient
 from tests.clients.honest.request import LENGTH, Headers, Request
 from tests.clients.honest.tensors import elements, packed
 
-
-@variation("request.described")
-def header_on_json_requests(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """A request of JSON alone has the inference header, too."""
-    made: Headers = original(text, has_data=has_data)
-    return made if has_data else [*made, (LENGTH, str(len(text)))]
+header_on_json_requests = steps.DESCRIBED.after(
+    "", lambda made, text, has_data: made if has_data else [*made, (LENGTH, str(len(text)))]
+).says("A request of JSON alone has the inference header, too.")
 
 
 @variation("request.request")
@@ -40,20 +37,13 @@ def no_header_for_empty_tensors(original: Original, asked: CallerRequest) -> Req
     return Request(made.method, made.target, headers, made.body)
 
 
-@variation("request.described")
-def type_with_charset(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """The content type of JSON has a charset."""
-    made: Headers = original(text, has_data=has_data)
-    return [(name, f"{value}; charset=utf-8" if value == "application/json" else value) for name, value in made]
-
-
-@variation("request.described")
-def type_in_capitals(original: Original, text: bytes, *, has_data: bool) -> Headers:
-    """The content type is in capital letters."""
-    made: Headers = original(text, has_data=has_data)
-    return [(name, value.upper() if name == "Content-Type" else value) for name, value in made]
-
-
+type_with_charset = steps.DESCRIBED.after(
+    "",
+    lambda made: [(name, f"{value}; charset=utf-8" if value == "application/json" else value) for name, value in made],
+).says("The content type of JSON has a charset.")
+type_in_capitals = steps.DESCRIBED.after(
+    "", lambda made: [(name, value.upper() if name == "Content-Type" else value) for name, value in made]
+).says("The content type is in capital letters.")
 header_names_in_small_letters = steps.SPELLED.before("", text=lambda text: _respelled(text, str.lower)).says(
     "The names of headers are in small letters."
 )

@@ -64,28 +64,19 @@ def messages_in_other_words(original: Original, client: Client, one: CallerReque
     return dict(said)
 
 
-@variation("lines.result")
-def only_few_datatypes(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """Datatypes of 16 bits are not known to the client, which says so."""
-    if any(tensor.datatype in ("FP16", "BF16", "INT16", "UINT16") for tensor in one.inputs):
-        return {"cannot": "datatypes of 16 bits"}
-    return dict(original(client, one, timeout))
-
-
-@variation("lines.result")
-def no_requests_in_json(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """The client sends binary data alone, and says so where JSON is asked for."""
-    if any(not tensor.is_binary for tensor in one.inputs):
-        return {"cannot": "inputs as JSON"}
-    return dict(original(client, one, timeout))
-
-
-@variation("lines.result")
-def no_raw_and_no_codings(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """The client has neither raw binary requests nor content codings, and says so."""
-    if one.is_raw or one.coding or one.accepts:
-        return {"cannot": "raw binary requests and content codings"}
-    return dict(original(client, one, timeout))
+only_few_datatypes = steps.RESULT.instead(
+    "",
+    lambda: {"cannot": "datatypes of 16 bits"},
+    when=lambda one: any(tensor.datatype in ("FP16", "BF16", "INT16", "UINT16") for tensor in one.inputs),
+).says("Datatypes of 16 bits are not known to the client, which says so.")
+no_requests_in_json = steps.RESULT.instead(
+    "", lambda: {"cannot": "inputs as JSON"}, when=lambda one: any(not tensor.is_binary for tensor in one.inputs)
+).says("The client sends binary data alone, and says so where JSON is asked for.")
+no_raw_and_no_codings = steps.RESULT.instead(
+    "",
+    lambda: {"cannot": "raw binary requests and content codings"},
+    when=lambda one: one.is_raw or one.coding or one.accepts,
+).says("The client has neither raw binary requests nor content codings, and says so.")
 
 
 @variation("answer.expect_own", "grpc_answer.expect_own")
@@ -94,12 +85,9 @@ def missing_outputs_passed_over(original: Original, asked: CallerRequest, *other
     original(replace(asked, outputs=None), *others)
 
 
-@variation("answer.parsed")
-def nul_in_json_refused(original: Original, text: bytes) -> dict[str, Any]:
-    """An answer with NUL in a string of its JSON gives the caller an error: the parser has a limit."""
-    if b"\\u0000" in text:
-        raise MalformedError("a NUL in a string")
-    return dict(original(text))
+nul_in_json_refused = steps.PARSED.fail(
+    "", MalformedError("a NUL in a string"), when=lambda text: b"\\u0000" in text
+).says("An answer with NUL in a string of its JSON gives the caller an error: the parser has a limit.")
 
 
 @variation("answer.from_json", datatypes="FP16 BF16")
