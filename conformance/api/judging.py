@@ -116,20 +116,15 @@ def _build_report(
 ) -> Report:
     return Report(
         json_report.build(
-            conclusion.results,
+            conclusion,
             session.survey,
-            conclusion.verdict,
             url=settings.url,
             grpc=settings.grpc.url if settings.grpc else "",
             options=arguments.to_report(name for name, _ in settings.headers),
             seed=seed,
             started=started,
             finished=_format_now(),
-            complete=conclusion.is_complete,
-            missing=conclusion.missing,
             about={} if session.target.has_answered else {"unreachable": True},
-            hostile=conclusion.robustness,
-            coverage=conclusion.coverage,
         )
     )
 

@@ -8,7 +8,7 @@ from conformance.certification.rejudge import check_times, compare_reports
 from conformance.clients.recording.calls import ClientRecording
 from conformance.clients.recording.replaying import ReplayAdapter, ReplayPeer
 from conformance.judging.client_session import ClientJudge, describe_client
-from conformance.judging.conclusion import sort_results
+from conformance.judging.conclusion import Conclusion, sort_results
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.selection import CLIENTS, list_profile_rows
@@ -36,9 +36,9 @@ def find_differences(recording: ClientRecording, report: Report) -> Iterator[str
     found = describe_client(client, results)
     coverage = find_coverage(results, found, profile="certify", transports=transports, party=Party.CLIENT)
     rejudged = json_report.build(
-        results, found, conclude(results, coverage=coverage), url=recording.url, grpc=recording.grpc,
-        options=report["options"], seed=report["seed"], coverage=coverage,
-        started=report["started"], finished=report["finished"], complete=True, party=Party.CLIENT,
+        Conclusion(conclude(results, coverage=coverage), results, coverage=coverage), found,
+        url=recording.url, grpc=recording.grpc, options=report["options"], seed=report["seed"],
+        started=report["started"], finished=report["finished"], party=Party.CLIENT,
         about={"language": client.language, "transports": list(transports)},
     )  # fmt: skip
     unused = len(recording.calls.keys() - adapter.used)

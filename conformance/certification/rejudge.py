@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.certification.manifest import Manifest
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.conclusion import Conclusion
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import resolve_models
@@ -65,9 +66,9 @@ def find_differences(recording: Recording, report: Report, made: Manifest) -> It
     if list(subjects.models) != named:
         yield f"the report judges the models {named}, the recording has {list(subjects.models)}"
     rejudged = json_report.build(
-        results, found, conclude(results, coverage=coverage), url=target["url"], grpc=recording.grpc,
-        options=report["options"], seed=report["seed"], coverage=coverage,
-        started=report["started"], finished=report["finished"], complete=True,
+        Conclusion(conclude(results, coverage=coverage), results, coverage=coverage), found,
+        url=target["url"], grpc=recording.grpc, options=report["options"], seed=report["seed"],
+        started=report["started"], finished=report["finished"],
         about=_copy_unrecorded_members(target),
     )  # fmt: skip
     unused = len(recording.calls.keys() - replayed.used)

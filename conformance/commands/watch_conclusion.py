@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,9 +18,9 @@ from conformance.judging.baseline import Baseline, revert_baseline
 from conformance.judging.conclusion import Conclusion, conclude_watch, summarize_clients
 from conformance.judging.run_options import RunOptions
 from conformance.report import formats, github, json_report, output_files, terminal, terminal_findings
-from conformance.report.findings import format_label
 from conformance.report.lines import Line
 from conformance.report.output_files import OutputWriter
+from conformance.report.view import View, build_view
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import INCOMPLETE, INTEROPERABLE, Outcome
@@ -74,17 +74,14 @@ def finish_watch(watched: WatchResult, options: RunOptions) -> tuple[str, int]:
     baseline, results = _apply_baseline(options, found, writer, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
     survey = summarize_clients(results, list(watched.traffic.clients))
-    report = None
-    if options.reports or (github.is_github_actions(os.environ) and not watched.is_of_recording):
-        report = _build_report(watched, conclusion, survey, options)
-        for path in options.reports:
-            writer.write_or_report(f"the report {path}", partial(formats.write, report, path))
+    report = _build_report(watched, conclusion, survey, options)
+    for path in options.reports:
+        writer.write_or_report(f"the report {path}", partial(formats.write, report, path))
+    lines = list(_format_output(watched, build_view(report), shows_all=options.shows_all))
+    if options.reports or not watched.is_of_recording:
         writer.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
-    lines = [
-        *_format_output(watched, conclusion, survey, shows_all=options.shows_all),
-        *github.build_commands(report, os.environ),
-    ]
-    lines.append(_format_verdict(watched, conclusion, survey))
+        lines += github.build_commands(report, os.environ)
+    lines.append(_format_verdict(watched, report, conclusion, survey.offered))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
     return "\n".join(lines), status if writer.is_whole else EXIT_STATUS[INCOMPLETE]
@@ -113,18 +110,14 @@ def _build_report(watched: WatchResult, conclusion: Conclusion, survey: Discover
     addresses = watched.addresses
     url = addresses.http or addresses.grpc
     return json_report.build(
-        conclusion.results,
+        conclusion,
         survey,
-        conclusion.verdict,
         url=url,
         grpc=addresses.grpc,
         options=options.to_report(),
         seed=None,
         started=watched.started,
         finished=format_now(),
-        complete=conclusion.is_complete,
-        gate=conclusion.gate,
-        coverage=conclusion.coverage,
         party=Party.CLIENT,
     )
 
@@ -137,29 +130,24 @@ def format_now() -> str:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _format_output(
-    watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, *, shows_all: bool
-) -> Iterator[str]:
+def _format_output(watched: WatchResult, view: View, *, shows_all: bool) -> Iterator[str]:
     """Yield the lines for the terminal; with a baseline, only the difference."""
-    results, gate = conclusion.results, conclusion.gate
-    checks = json_report.build_rows(results)
     most = None if shows_all else terminal_findings.MAX_BLOCKS
+    unmet, advised = (view.choose_blocks(each) for each in (Outcome.FAIL, Outcome.ADVISORY))
     yield from _format_section("clients", _list_clients(watched.traffic))
     yield from _format_section("not read", [f"{count:>6}  {why}" for why, count in watched.unread.items()])
-    if gate:
-        new = set(gate.new)
-        checks = [check for check in checks if format_label(check) in new]
-        yield from _format_section("gate", terminal.format_gate(gate))
-    elif results:
-        yield from _format_section("summary", terminal.format_summary(conclusion, survey, Party.CLIENT))
-    yield from _format_section("failures", terminal_findings.format_failures(checks, "", max_blocks=most))
-    yield from _format_section("advice", terminal_findings.format_advice(checks, max_blocks=most))
-    yield from _format_section("fix first", terminal_findings.format_fix_first(checks))
+    if view.gate:
+        yield from _format_section("gate", terminal.format_gate(view.gate))
+    elif view.counts:
+        yield from _format_section("summary", terminal.format_summary(view))
+    yield from _format_section("failures", terminal_findings.format_failures(unmet, "", max_blocks=most))
+    yield from _format_section("advice", terminal_findings.format_advice(advised, max_blocks=most))
+    yield from _format_section("fix first", terminal_findings.format_fix_first(unmet))
 
 
-def _format_verdict(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult) -> str:
+def _format_verdict(watched: WatchResult, report: Report, conclusion: Conclusion, offered: Collection[str]) -> str:
     subject = f"What {_format_clients(list(watched.traffic.clients))} sent"
-    return terminal.format_verdict(conclusion, subject, survey.offered, party=Party.CLIENT)
+    return terminal.format_verdict(report, conclusion, subject, offered)
 
 
 def _format_clients(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from conformance.judging.selection import matches_pattern
 from conformance.judging.session import DISCOVERY_SCOPE
 from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
-from conformance.report import formats, github, output_files
+from conformance.report import formats, github, json_report, output_files
 from conformance.spec.check import format_key
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT
 from conformance.spec.report import Report
@@ -28,12 +28,13 @@ FIRST = -2  # the place of discovery in a recording, before scopes that are no r
 
 
 def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, Report | None]:
-    """Conclude the run, write its output files, and return the exit status and the JSON report (None if not built)."""
+    """Conclude the run, write its output files, and return the exit status and the report (None if nothing ran)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
     conclusion = run.conclusion or _conclude_run(run, has_ended_normally=_has_ended_normally(config, exitstatus))
     run.conclusion = conclusion
-    report = _write_reports(run, conclusion)
+    report = _build_report(run, conclusion)
+    _write_reports(run, report)
     if run.options.evidence is not None:
         run.output.write_or_report(
             f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
@@ -123,31 +124,22 @@ def _merge_recordings(run: BaseRun, folder: Path) -> None:
     )
 
 
-def _write_reports(run: BaseRun, conclusion: Conclusion) -> Report | None:
-    if not (run.options.reports or github.is_github_actions(os.environ)):
-        return None
-    from conformance.report import json_report
-
-    report = json_report.build(
-        conclusion.results,
+def _build_report(run: BaseRun, conclusion: Conclusion) -> Report:
+    return json_report.build(
+        conclusion,
         run.survey,
-        conclusion.verdict,
         url=run.url,
         grpc=run.grpc_url,
         options=run.list_report_options(),
         seed=run.seed,
         started=run.started,
         finished=format_now(),
-        complete=conclusion.is_complete,
-        missing=conclusion.missing,
-        gate=conclusion.gate,
-        coverage=conclusion.coverage,
-        is_narrowed=conclusion.is_narrowed,
-        hostile=conclusion.robustness,
         party=run.party,
         about=run.describe_target(),
     )
+
+
+def _write_reports(run: BaseRun, report: Report) -> None:
     for path in run.options.reports:
         run.output.write_or_report(f"the report {path}", partial(formats.write, report, path))
     run.output.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
-    return report

@@ -227,7 +227,7 @@ class Hooks:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary and the unmet requirements, unless `--no-summary` is set."""
         if not terminalreporter.no_summary:
-            printing.print_summary(self.run, terminalreporter)
+            printing.print_summary(self.run, self.report, terminalreporter)
 
     def pytest_unconfigure(self) -> None:
         """Restore the SIGTERM handler and close the run."""

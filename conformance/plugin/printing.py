@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,12 +19,14 @@ from conformance.plugin.base_run import BaseRun
 from conformance.plugin.collection import CheckItem
 from conformance.plugin.server_run import ServerRun
 from conformance.report import github, terminal
-from conformance.report.findings import format_label
 from conformance.report.lines import MARKUP, Line
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
+
+if TYPE_CHECKING:  # needed at the end only
+    from conformance.report.view import View
 
 Section = tuple[str, Iterable[Line | str]]  # a title and the lines below it
 
@@ -56,64 +58,53 @@ def print_duration(run: ServerRun, rows: Sequence[Case], reporter: Any) -> None:
             os.write(int(shown), f"{line}\n".encode())
 
 
-def print_summary(run: BaseRun, reporter: Any) -> None:
+def print_summary(run: BaseRun, report: Report | None, reporter: Any) -> None:
     """Print the summary and unmet requirements; the most urgent requirements come last, where users see them."""
     conclusion = run.conclusion
-    if conclusion is None or not (conclusion.results or conclusion.robustness):
+    if conclusion is None or report is None or not (conclusion.results or conclusion.robustness):
         return
+    from conformance.report.view import build_view  # lazy: needed at the end only
+
     is_quiet, explains = reporter.verbosity < 0, reporter.verbosity > 0
-    for title, section in _list_sections(run, conclusion, is_quiet=is_quiet, explains=explains):
+    for title, section in _list_sections(run, conclusion, build_view(report), is_quiet=is_quiet, explains=explains):
         lines = [line if isinstance(line, Line) else Line(line, is_whole=True) for line in section]
         if lines:
             reporter.write_sep("=", title)
             _write_lines(reporter, lines)
 
 
-def _list_sections(run: BaseRun, conclusion: Conclusion, *, is_quiet: bool, explains: bool) -> Iterator[Section]:
+def _list_sections(
+    run: BaseRun, conclusion: Conclusion, view: View, *, is_quiet: bool, explains: bool
+) -> Iterator[Section]:
     """Yield the sections of the summary.
 
     A run with a baseline shows only the differences from it; a run with `-q` shows only unmet requirements. With `-v`
     a section explains the words of the summary.
     """
-    from conformance.report import (  # lazy: needed at the end only
-        failure_patterns,
-        json_report,
-        robustness,
-        terminal_findings,
-    )
+    from conformance.report import robustness, terminal_findings  # lazy: needed at the end only
 
-    results, options = conclusion.results, run.options
-    checks, gate = json_report.build_rows(results), conclusion.gate
-    patterns = failure_patterns.find_patterns(results)
-    most = None if options.shows_all else terminal_findings.MAX_BLOCKS
-    is_whole = not (is_quiet or gate)
-    if gate:
-        new = set(gate.new)
-        checks = [check for check in checks if format_label(check) in new]
-        yield "gate", terminal.format_gate(gate)
-    if is_whole and results:
-        yield "summary", terminal.format_summary(conclusion, run.survey, run.party)
-        yield "MUSTs met", terminal.format_concerns(conclusion, run.survey.offered, run.extensions, run.party)
+    most = None if run.options.shows_all else terminal_findings.MAX_BLOCKS
+    is_whole = not (is_quiet or view.gate)
+    if view.gate:
+        yield "gate", terminal.format_gate(view.gate)
+    if is_whole and view.counts:
+        yield "summary", terminal.format_summary(view)
+        yield "MUSTs met", terminal.format_concerns(view)
         if explains:
-            yield "words", terminal.explain_words(conclusion, run.survey.offered, run.extensions, run.party)
+            yield "words", terminal.explain_words(view)
+    rerun, unmet = run.build_rerun_command(), view.choose_blocks(Outcome.FAIL)
     if run.shows_failures:
-        yield (
-            "failures",
-            terminal_findings.format_failures(checks, run.build_rerun_command(), max_blocks=most, patterns=patterns),
-        )
+        yield "failures", terminal_findings.format_failures(unmet, rerun, max_blocks=most)
     if is_whole:
-        yield "in error, or blocked", terminal_findings.format_blocked_or_error(checks, max_blocks=most)
-    if is_whole or gate:
-        yield "advice", terminal_findings.format_advice(checks, max_blocks=most)
-    hostile = json_report.build_rows(conclusion.robustness)
-    yield (
-        "robustness",
-        robustness.format_lines(hostile, run.build_rerun_command(), max_blocks=most, is_quiet=not is_whole),
-    )
+        yield "in error, or blocked", terminal_findings.format_blocked_or_error(view.stuck, max_blocks=most)
+    if is_whole or view.gate:
+        advised = view.choose_blocks(Outcome.ADVISORY)
+        yield "advice", terminal_findings.format_advice(advised, max_blocks=most)
+    yield "robustness", robustness.format_lines(view.robustness, rerun, max_blocks=most, is_quiet=not is_whole)
     if is_whole:
-        yield "observations", terminal.format_observations(results)
+        yield "observations", terminal.format_observations(view.observations)
         yield "not judged", run.explain_unjudged(conclusion)
-    yield "fix first", terminal_findings.format_fix_first(checks, patterns)
+    yield "fix first", terminal_findings.format_fix_first(unmet)
 
 
 def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
@@ -132,12 +123,8 @@ def print_verdict(run: BaseRun, report: Report | None, reporter: Any) -> None:
         return
     for command in github.build_commands(report, os.environ):
         reporter.write_line(command)
-    verdict, gate = conclusion.verdict, conclusion.gate
-    survey = run.survey
-    line = terminal.format_verdict(
-        conclusion, run.name, survey.offered, run.extensions, run.party, limits=survey.limits
-    )
-    color = terminal.COLORS[verdict.verdict if gate is None else gate.color]
+    line = terminal.format_verdict(report, conclusion, run.name, run.survey.offered)
+    color = terminal.COLORS[conclusion.verdict.verdict if conclusion.gate is None else conclusion.gate.color]
     reporter.write_line(line, **{color: True, "bold": True})
 
 

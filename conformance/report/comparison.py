@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from conformance.report.findings import find_requirement
+from conformance.report.findings import find_requirement, group_by
 from conformance.report.party_labels import PartyLabels, find_labels
 from conformance.report.requirement_changes import (
+    RequirementOutcomes,
     VersionStep,
-    find_statement,
     find_steps,
-    map_verdicts,
+    list_outcomes,
     order_requirements,
 )
 from conformance.report.scope import describe_report_verdict
@@ -53,21 +53,6 @@ class Fact:
 
     label: str
     cells: list[Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A requirement and its outcome in each column.
-
-    Attributes:
-        statement: the statement in the installed ledger; empty for an unknown id.
-        outcomes: for each column; empty if the report lacks the requirement.
-    """
-
-    id: str
-    level: str
-    statement: str
-    outcomes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +95,7 @@ class Comparison:
     titles: list[str]
     facts: list[Fact]
     steps: list[VersionStep]
-    areas: dict[str, list[Requirement]]
+    areas: dict[str, list[RequirementOutcomes]]
     observations: list[Observation]
     advice: list[list[Line]]
     failures: list[list[Line]]
@@ -238,16 +223,9 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 # --- requirements -----------------------------------------------------------------------------------------------------
 
 
-def _group_by_area(reports: Sequence[Report]) -> dict[str, list[Requirement]]:
+def _group_by_area(reports: Sequence[Report]) -> dict[str, list[RequirementOutcomes]]:
     """Return the requirements by area, in the order of the installed ledger; unknown requirements come last."""
-    verdicts = [map_verdicts(report) for report in reports]
-    entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
-    areas: dict[str, list[Requirement]] = {}
-    for name in order_requirements(entries):
-        outcomes = [own.get(name, "") for own in verdicts]
-        found = Requirement(name, entries[name]["level"], find_statement(name), outcomes)
-        areas.setdefault(entries[name]["area"], []).append(found)
-    return areas
+    return {entries[0].area: entries for entries in group_by(list_outcomes(reports), lambda entry: entry.area)}
 
 
 # --- observations and lines -------------------------------------------------------------------------------------------

@@ -151,10 +151,11 @@ def collect_observations(checks: Iterable[ReportRow]) -> list[Observation]:
     observed = [check for check in checks if check["outcome"] == Outcome.OBSERVED and check["observation"]]
     ways = group_by(observed, lambda check: (check["requirements"][0], check["observation"]))
     found = [(rows[0]["requirements"][0], rows[0]["observation"], [format_label(row) for row in rows]) for rows in ways]
-    return [Observation(name, _find_statement(name), what, labels) for name, what, labels in sorted(found)]
+    return [Observation(name, find_statement(name), what, labels) for name, what, labels in sorted(found)]
 
 
-def _find_statement(requirement: str) -> str:
+def find_statement(requirement: str) -> str:
+    """Return the statement of a requirement in the installed ledger; empty for an unknown requirement."""
     known = ledger.load().get(requirement)
     return known.statement if known else ""
 

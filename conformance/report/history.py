@@ -13,11 +13,10 @@ from itertools import pairwise
 from conformance.report.comparison import LEGEND
 from conformance.report.requirement_changes import (
     RequirementChange,
+    RequirementOutcomes,
     find_changes,
-    find_statement,
     format_outcome,
-    map_verdicts,
-    order_requirements,
+    list_outcomes,
     parse_version,
 )
 from conformance.report.simple_page import (
@@ -78,27 +77,12 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class RequirementHistory:
-    """A requirement that some run did not meet.
-
-    Attributes:
-        statement: the statement in the installed ledger; empty for an unknown id.
-        outcomes: the outcome in each run; empty if a report lacks the requirement.
-    """
-
-    id: str
-    level: str
-    statement: str
-    outcomes: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Product:
     """The runs of a product, earliest first, and each requirement that some run did not meet."""
 
     title: str
     runs: list[Run]
-    unmet: list[RequirementHistory]
+    unmet: list[RequirementOutcomes]
 
 
 def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
@@ -117,7 +101,8 @@ def _build_product(title: str, reports: Sequence[tuple[str, Report]]) -> Product
     ordered = sorted(reports, key=_compute_sort_key)
     before = [None, *(report for _, report in ordered)]
     runs = [_build_run(file, report, earlier) for (file, report), earlier in zip(ordered, before, strict=False)]
-    return Product(title, runs, list(_find_unmet_requirements([report for _, report in ordered])))
+    entries = list_outcomes([report for _, report in ordered])
+    return Product(title, runs, [entry for entry in entries if any(each in NOT_MET for each in entry.outcomes)])
 
 
 def _compute_sort_key(named: tuple[str, Report]) -> tuple[date, tuple[int, ...], datetime, str]:
@@ -151,16 +136,6 @@ def _build_run(file: str, report: Report, earlier: Report | None) -> Run:
         [change for change in found if not (change.is_fixed or change.has_become_unmet)],
         earlier is not None and earlier["suite"]["digest"] != suite["digest"],
     )
-
-
-def _find_unmet_requirements(reports: Sequence[Report]) -> Iterator[RequirementHistory]:
-    """Yield the requirements unmet in some run, in the order of the installed ledger; unknown ids come last."""
-    verdicts = [map_verdicts(report) for report in reports]
-    levels = {entry["id"]: entry["level"] for report in reports for entry in report["requirements"]}
-    for name in order_requirements(levels):
-        outcomes = [own.get(name, "") for own in verdicts]
-        if any(outcome in NOT_MET for outcome in outcomes):
-            yield RequirementHistory(name, levels[name], find_statement(name), outcomes)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

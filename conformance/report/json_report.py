@@ -8,19 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.baseline import GateResult
+from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models, robustness
 from conformance.report.failure_patterns import find_patterns
 from conformance.spec import data_files
 from conformance.spec import result as result_types
 from conformance.spec import verdict as verdicts
-from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import PROTOCOL
 from conformance.spec.ledger import Party
 from conformance.spec.report import (
@@ -30,14 +28,12 @@ from conformance.spec.report import (
     Options,
     Report,
     ReportRow,
-    RequirementEntry,
     TargetDetails,
     TargetEntry,
 )
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import count_by_concern
 from conformance.spec.text import escape_text
-from conformance.spec.verdict import Verdict
 from conformance.spec.version import __version__
 
 SCHEMA_VERSION = 3
@@ -77,9 +73,8 @@ def _walk_files(folder: str, excluded: Collection[str] = ()) -> Iterator[tuple[s
 
 
 def build(
-    results: Sequence[CheckResult],
+    conclusion: Conclusion,
     survey: DiscoveryResult,
-    verdict: Verdict,
     *,
     url: str,
     grpc: str,
@@ -87,38 +82,28 @@ def build(
     seed: int | None,
     started: str,
     finished: str,
-    complete: bool,
-    missing: verdicts.Missing = MappingProxyType({}),
-    gate: GateResult | None = None,
-    coverage: Coverage = FULL_COVERAGE,
-    is_narrowed: bool = False,
-    hostile: Sequence[CheckResult] = (),
     party: Party = Party.SERVER,
     about: TargetDetails | None = None,
 ) -> Report:
     """Return the report as plain data.
 
     Args:
-        results: the results of all rows that ran.
+        conclusion: the conclusion of the run.
         survey: the discovery result of the target.
-        verdict: the verdict on the results.
         url: the URL of the target, without credentials.
         grpc: the gRPC address of the target; empty if it was not judged over gRPC.
         options: the options that affect the verdict.
         seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names.
         started: a UTC time in ISO 8601, like `finished`.
         finished: the time of the last check.
-        complete: whether all expected rows ran.
-        missing: the labels of rows that did not run, by extension.
-        gate: the result of the baseline gate, or None without a baseline.
-        coverage: the requirements that the run did not judge.
-        is_narrowed: whether rows are missing because the user deselected them.
-        hostile: robustness results, which do not affect the verdict.
         party: the judged party; only a report of a client contains it.
         about: further members of the report's object `target`.
     """
+    results, coverage, verdict = conclusion.results, conclusion.coverage, conclusion.verdict
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
-    extensions = verdicts.conclude_extensions(results, survey.offered, missing, coverage, is_narrowed=is_narrowed)
+    extensions = verdicts.conclude_extensions(
+        results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed
+    )
     tallies = {
         name: count_by_concern(requirements, name, survey.offered, options["extensions"], party) for name in extensions
     }
@@ -137,47 +122,31 @@ def build(
         "verdict": verdict.verdict,
         "interoperable": verdict.interoperable,
         "why": verdict.why,
-        **_build_optional_members(results, party, gate, coverage, hostile),
+        **_build_optional_members(conclusion, party),
         "extensions": {name: {**entry, "musts": musts[name]} for name, entry in extensions.items()},
         "requirements": requirements,
         "rows": build_rows(results),
-        "footer": {"complete": complete, "rows": len(results), "digest": ""},
+        "footer": {"complete": conclusion.is_complete, "rows": len(results), "digest": ""},
     }
     report["footer"]["digest"] = compute_digest(report)
     return report
 
 
-def _build_optional_members(
-    results: Sequence[CheckResult],
-    party: Party,
-    gate: GateResult | None,
-    coverage: Coverage,
-    hostile: Sequence[CheckResult],
-) -> OptionalMembers:
+def _build_optional_members(conclusion: Conclusion, party: Party) -> OptionalMembers:
     found: OptionalMembers = {}
     if party is not Party.SERVER:
         found["party"] = str(party)
-    if gate:
-        found["gate"] = gate.to_dict()
-    if coverage.has_gap:
-        found["coverage"] = coverage.to_dict()
-    if patterns := find_patterns(results):
+    if conclusion.gate:
+        found["gate"] = conclusion.gate.to_dict()
+    if conclusion.coverage.has_gap:
+        found["coverage"] = conclusion.coverage.to_dict()
+    if patterns := find_patterns(conclusion.results):
         found["failure_patterns"] = patterns
-    if hostile:
-        rows = build_rows(hostile, sum(result.exchanges for result in results))
-        found["robustness"] = robustness.build_report_member(rows)
+    if conclusion.robustness:
+        rows = build_rows(conclusion.robustness, sum(result.exchanges for result in conclusion.results))
+        counted = robustness.from_checks(rows)
+        found["robustness"] = {"held": counted.held, "of": counted.of, "rows": rows}
     return found
-
-
-def _count_musts(
-    requirements: Sequence[RequirementEntry],
-    extension: str,
-    offered: Collection[str],
-    selected: Collection[str],
-    party: Party,
-) -> dict[str, Met]:
-    found = count_by_concern(requirements, extension, offered, selected, party)
-    return {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
 
 
 def _build_target(survey: DiscoveryResult, url: str, grpc: str, about: TargetDetails | None) -> TargetEntry:

@@ -6,16 +6,16 @@ Versions of one server are in adjacent columns. Nothing is escaped here; the pag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from conformance.report.anchors import encode_name
 from conformance.report.blocks import NO_VERDICT
 from conformance.report.comparison import Comparison, Line, count_represented_rows
-from conformance.report.comparison import Requirement as ComparedRequirement
-from conformance.report.findings import find_requirement
-from conformance.report.requirement_changes import parse_version
+from conformance.report.findings import find_requirement, group_by
+from conformance.report.requirement_changes import RequirementOutcomes, parse_version
 from conformance.report.scope import describe_report_verdict, describe_scope, describe_transports
 from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
@@ -236,20 +236,20 @@ class _CellBuilder:
     ) -> None:
         self._columns, self._links = columns, links
         self._party = next(map(find_party, reports), ledger.Party.SERVER)
-        self._meanings = comparison.words.meanings
+        self._words = comparison.words
         self._entries = [{entry["id"]: entry for entry in report["requirements"]} for report in reports]
         self._offered = [
             {PROTOCOL, *(name for name, entry in report["extensions"].items() if entry["offered"])}
             for report in reports
         ]
-        self._counts = list(map(_count_rows, reports))
-        self._lines = [
-            _group_by_requirement(lines)
-            for lines in map(_concatenate, comparison.failures, comparison.advice, comparison.stuck)
-        ]
+        self._unmet = [_count_rows(report, NOT_MET) for report in reports]
+        self._judged = [_count_rows(report, {*Outcome} - {*NO_VERDICT}) for report in reports]
+        parts = map(chain, comparison.failures, comparison.advice, comparison.stuck)
+        groups = (group_by(lines, lambda line: line.requirement) for lines in parts)
+        self._lines = [{lines[0].requirement: lines for lines in found} for found in groups]
         self._observed = _group_observations(comparison)
 
-    def build_row(self, entry: ComparedRequirement) -> Row:
+    def build_row(self, entry: RequirementOutcomes) -> Row:
         """Build the row of a requirement."""
         known = ledger.load().get(entry.id)
         reported = next(own[entry.id] for own in self._entries if entry.id in own)
@@ -271,7 +271,6 @@ class _CellBuilder:
         kinds = [self._find_outcome_or_reason(column_index, name) for column_index in range(len(self._columns))]
         words = [self._describe_kind(kind) for kind in kinds]
         for column_index, column in enumerate(self._columns):
-            unmet, judged = self._counts[column_index][name]
             older = [other for other in range(column_index) if self._columns[other].server == column.server]
             is_changed = bool(older) and kinds[older[-1]] != kinds[column_index]
             is_unmet = kinds[column_index] in NOT_MET
@@ -280,8 +279,8 @@ class _CellBuilder:
                 kinds[column_index],
                 *words[column_index],
                 f"{encode_name(name)}--{column.key}",
-                unmet,
-                judged,
+                self._unmet[column_index][name],
+                self._judged[column_index][name],
                 self._lines[column_index].get(name, ()),
                 self._observed[column_index].get(name, ()),
                 self._describe_last_change(column_index, older, kinds, words),
@@ -319,8 +318,7 @@ class _CellBuilder:
             return word, MEANINGS[word]
         if kind in MEANINGS:
             return kind, MEANINGS[kind]
-        wording = OUTCOME_WORDINGS[Outcome(kind)]
-        return wording.short, self._meanings.get(Outcome(kind), wording.meaning)
+        return OUTCOME_WORDINGS[Outcome(kind)].short, self._words.explain(Outcome(kind))
 
     def _describe_last_change(
         self, column_index: int, older: Sequence[int], kinds: Sequence[str], words: Sequence[tuple[str, str]]
@@ -338,17 +336,6 @@ class _CellBuilder:
         return f"{word} in every judged version since {self._columns[first].version}"
 
 
-def _concatenate(*parts: Sequence[Line]) -> list[Line]:
-    return [line for lines in parts for line in lines]
-
-
-def _group_by_requirement(lines: Sequence[Line]) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
-    for line in lines:
-        found.setdefault(line.requirement, []).append(line)
-    return found
-
-
 def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple[str, int]]]]:
     """Return the observations of each column by requirement; counts of several checks are added up."""
     found: list[dict[str, Counter[str]]] = [{} for _ in comparison.titles]
@@ -358,20 +345,10 @@ def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple
     return [{name: counts.most_common() for name, counts in own.items()} for own in found]
 
 
-class _RowCounts(dict[str, tuple[int, int]]):
-    """Requirement id -> the numbers of unmet and of judged rows; both are 0 for a requirement without rows."""
-
-    def __missing__(self, name: str) -> tuple[int, int]:
-        return 0, 0
-
-
-def _count_rows(report: Report) -> _RowCounts:
-    """Count rows by requirement; each row counts for its unmet requirement, else for its first requirement."""
-    counts = _RowCounts()
+def _count_rows(report: Report, outcomes: Collection[str]) -> Counter[str]:
+    """Count rows with these outcomes; each counts for its unmet requirement, else for its first requirement."""
+    counts: Counter[str] = Counter()
     for row in report["rows"]:
-        if row["outcome"] not in NO_VERDICT:
-            name = find_requirement(row)
-            unmet, judged = counts[name]
-            number = count_represented_rows(row)
-            counts[name] = unmet + number * (row["outcome"] in NOT_MET), judged + number
+        if row["outcome"] in outcomes:
+            counts[find_requirement(row)] += count_represented_rows(row)
     return counts

@@ -31,7 +31,7 @@ from conformance.spec.ledger import CONCERNS
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, NARROWED, NONCONFORMANT, PARTIAL, Outcome
 from conformance.spec.outcome import OUTCOME_WORDINGS as OUTCOME_WORDS
 from conformance.spec.report import Report
-from conformance.spec.tally import MEANINGS, NOT_JUDGED
+from conformance.spec.tally import NOT_JUDGED
 from conformance.spec.text import escape_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -77,17 +77,14 @@ def render(view: View) -> str:
         policy=f"default-src 'none'; style-src '{compute_csp_hash(style)}'; script-src {runnable}",
         sentence=f"{view.musts.sentence}.",
         explained=_link_defined_words(view),
-        meanings={word: MEANINGS[word] for word in view.musts.words},
+        meanings=view.definitions,
         gate=view.gate,
         concerns=CONCERNS,
         gate_sentence=describe_gate(view.gate) if view.gate else "",
         words=WORDS,
         marks=MARKS,
         titles=TITLES,
-        legend={
-            outcome: (words.long, view.words.meanings.get(outcome, words.meaning))
-            for outcome, words in OUTCOME_WORDS.items()
-        },
+        legend={outcome: (words.long, view.words.explain(outcome)) for outcome, words in OUTCOME_WORDS.items()},
         most_first=MAX_FIRST_BLOCKS,
         most_blocks=MAX_BLOCKS,
         few_rows=MAX_OPEN_ROWS,

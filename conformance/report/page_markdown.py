@@ -15,7 +15,6 @@ from conformance.report.view import Requirement, View, describe_gate
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 from conformance.spec.report import ReportRow
-from conformance.spec.tally import MEANINGS
 from conformance.spec.text import escape_text
 
 MAX_PAGE_BYTES = 1024 * 1024
@@ -99,13 +98,12 @@ def _format_head(view: View) -> Iterator[str]:
 
 def _format_definitions(view: View) -> Iterator[str]:
     """Yield a collapsed list of definitions for the words in the sentence about MUSTs, such as "not judged"."""
-    if view.musts.words:
+    if view.definitions:
         yield "<details><summary>What the words mean</summary>"
         yield ""
-        yield from (f"- **{word}**: {MEANINGS[word]}" for word in view.musts.words)
-        absent = OUTCOME_WORDINGS[Outcome.NOT_APPLICABLE]
-        meaning = view.words.meanings.get(Outcome.NOT_APPLICABLE, absent.meaning)
-        yield f"- **{absent.short}** of a row: {meaning}"
+        yield from (f"- **{word}**: {meaning}" for word, meaning in view.definitions.items())
+        absent = Outcome.NOT_APPLICABLE
+        yield f"- **{OUTCOME_WORDINGS[absent].short}** of a row: {view.words.explain(absent)}"
         yield ""
         yield "</details>"
         yield ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conformance.spec.ledger import Party
-from conformance.spec.outcome import Outcome
+from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,10 @@ class PartyLabels:
     offers: str
     title: str
     meanings: Mapping[Outcome, str]
+
+    def explain(self, outcome: Outcome) -> str:
+        """Return the meaning of an outcome."""
+        return self.meanings.get(outcome, OUTCOME_WORDINGS[outcome].meaning)
 
 
 _WORDS: Mapping[Party, PartyLabels] = {

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from conformance.report.findings import find_requirement
+from conformance.report.findings import find_requirement, find_statement
 from conformance.spec import ledger
 from conformance.spec.report import Report
 from conformance.spec.tally import MET, NOT_MET
@@ -92,6 +92,38 @@ def find_changes(older: Report, newer: Report) -> Iterator[RequirementChange]:
             yield RequirementChange(name, levels[name], outcomes, rows)
 
 
+@dataclass(frozen=True, slots=True)
+class RequirementOutcomes:
+    """A requirement and its outcomes in several reports.
+
+    Attributes:
+        statement: the statement in the installed ledger; empty for an unknown id.
+        outcomes: for each report; empty if the report lacks the requirement.
+    """
+
+    id: str
+    level: str
+    area: str
+    statement: str
+    outcomes: list[str]
+
+
+def list_outcomes(reports: Sequence[Report]) -> list[RequirementOutcomes]:
+    """Return the requirements of reports in the order of the installed ledger; unknown requirements come last."""
+    verdicts = [map_verdicts(report) for report in reports]
+    entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
+    return [
+        RequirementOutcomes(
+            name,
+            entries[name]["level"],
+            entries[name]["area"],
+            find_statement(name),
+            [own.get(name, "") for own in verdicts],
+        )
+        for name in order_requirements(entries)
+    ]
+
+
 def map_verdicts(report: Report) -> dict[str, str]:
     """Return the verdict of each requirement of a report."""
     return {entry["id"]: entry["verdict"] for entry in report["requirements"]}
@@ -107,12 +139,6 @@ def order_requirements(names: Collection[str]) -> list[str]:
     """Sort requirements into the order of the installed ledger; unknown requirements come last."""
     known = ledger.load()
     return [*(name for name in known if name in names), *(name for name in names if name not in known)]
-
-
-def find_statement(name: str) -> str:
-    """Return the statement of a requirement in the installed ledger; empty for an unknown requirement."""
-    entry = ledger.load().get(name)
-    return entry.statement if entry else ""
 
 
 def format_outcome(word: str, rows: int) -> str:

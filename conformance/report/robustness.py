@@ -10,7 +10,7 @@ from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import Group, build_groups, has_reason
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import Outcome, ReasonKind
-from conformance.spec.report import Report, ReportRow, RobustnessEntry
+from conformance.spec.report import Report, ReportRow
 from conformance.spec.text import escape_text
 
 MAX_TEXT_CHARS = 600  # characters of the sentence on a terminal
@@ -59,28 +59,21 @@ def from_report(report: Report) -> Robustness | None:
     return None if found is None else from_checks(found["rows"])
 
 
-def build_report_member(checks: Sequence[ReportRow]) -> RobustnessEntry:
-    """Return the `robustness` member of the JSON report."""
-    found = from_checks(checks)
-    return {"held": found.held, "of": found.of, "rows": list(checks)}
-
-
-def format_lines(checks: Sequence[ReportRow], rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
+def format_lines(found: Robustness | None, rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
     Args:
-        checks: the robustness rows, as entries of the report.
+        found: the results; None if robustness was not tested.
         rerun: the command that runs the suite again.
         max_blocks: the maximum number of full blocks; None shows all.
         is_quiet: whether to show only the line with the numbers.
     """
-    if not checks:
+    if found is None:
         return
-    found = from_checks(checks)
     yield Line(
         f"robustness: {escape_text(found.sentence, MAX_TEXT_CHARS)}",
         Style.HEAD if found.held == found.of else Style.WARNING,
     )
     if not is_quiet:
-        yield from terminal_findings.format_failures(checks, rerun, Outcome.ADVISORY, max_blocks=max_blocks)
-        yield from terminal_findings.format_blocked_or_error(checks, max_blocks=max_blocks)
+        yield from terminal_findings.format_failures(found.blocks, rerun, max_blocks=max_blocks)
+        yield from terminal_findings.format_blocked_or_error(found.stuck, max_blocks=max_blocks)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.baseline import GateResult
 from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
-from conformance.report.party_labels import find_labels
+from conformance.report.findings import Observation
+from conformance.report.scope import describe_limits_of
 from conformance.roles import roles
-from conformance.roles.declared_limits import Limits, describe_limits
+from conformance.roles.declared_limits import describe_limits
 from conformance.spec.coverage import Coverage
-from conformance.spec.extensions import CHOICES, EXTENSIONS, PROTOCOL
-from conformance.spec.ledger import Party
+from conformance.spec.extensions import CHOICES, PROTOCOL
+from conformance.spec.ledger import Concern
 from conformance.spec.outcome import (
     CONFORMANT,
     INCOMPLETE,
@@ -26,11 +26,15 @@ from conformance.spec.outcome import (
     Outcome,
     ReasonKind,
 )
+from conformance.spec.report import Gate, Report, find_party
 from conformance.spec.result import CheckResult
-from conformance.spec.tally import ABSENT, MEANINGS, Tally, count_by_concern, count_requirements
+from conformance.spec.tally import ABSENT, Tally, tally_report
 from conformance.spec.text import escape_text, join_some
-from conformance.spec.verdict import conclude_extensions, conclude_requirements, filter_by_extension, format_sentence
+from conformance.spec.verdict import format_sentence
 from conformance.transport.client_names import COMMON_NAMES
+
+if TYPE_CHECKING:  # needed at the end only
+    from conformance.report.view import View
 
 # The columns of the summary.
 COLUMNS = (
@@ -124,89 +128,57 @@ def describe_visible_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def format_summary(conclusion: Conclusion, survey: DiscoveryResult, party: Party = Party.SERVER) -> Iterator[str]:
+def format_summary(view: View) -> Iterator[str]:
     """Yield the table of rows by extension, area and outcome."""
-    results, coverage = conclusion.results, conclusion.coverage
-    outcomes = {result.outcome for result in results}
-    columns = [outcome for outcome in COLUMNS if outcome in outcomes or outcome not in ONLY_WITH_BASELINE]
+    columns = [outcome for outcome in COLUMNS if outcome in view.counts or outcome not in ONLY_WITH_BASELINE]
     yield f"{'rows':34}" + "".join(f"{OUTCOME_WORDINGS[outcome].short:>9}" for outcome in columns)
-    entries = conclude_extensions(
-        results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed
-    )
-    for name, entry in entries.items():
-        own = filter_by_extension(results, name)
-        if not own:
-            continue
-        yield (
-            f"{name:34}"
-            + _format_counts(own, columns)
-            + f"   {entry['verdict'] if entry['offered'] else ABSENT[party]}"
-        )
-        for area in dict.fromkeys(result.area for result in own):
-            if entry["offered"]:
-                yield f"  {area:32}" + _format_counts([result for result in own if result.area == area], columns)
+    absent = ABSENT[find_party(view.report)]
+    for part in view.parts:
+        if part.counts:
+            verdict = part.verdict if part.offered else absent
+            yield f"{part.name:34}{_format_counts(part.counts, columns)}   {verdict}"
+            yield from (f"  {area.name:32}{_format_counts(area.counts, columns)}" for area in part.areas)
 
 
-def format_concerns(
-    conclusion: Conclusion,
-    offered: Collection[str],
-    asked: Collection[str] = (),
-    party: Party = Party.SERVER,
-) -> Iterator[str]:
+def _format_counts(counts: Mapping[str, int], columns: Iterable[Outcome]) -> str:
+    return "".join(f"{counts.get(outcome, '.'):>9}" for outcome in columns)
+
+
+def format_concerns(view: View) -> Iterator[str]:
     """Yield a table of met MUSTs by extension and concern.
 
-    Only the first and the last concern decide whether a server is interoperable. See `format_verdict` for the
-    arguments.
+    Only the first and the last concern decide whether a server is interoperable.
     """
-    requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
-    for place, name in enumerate(name for name in (PROTOCOL, *EXTENSIONS) if name == PROTOCOL or name in offered):
-        found = count_by_concern(requirements, name, offered, asked, party)
-        if not place:
-            yield f"{'':34}" + "".join(f"{concern:>{CONCERN_WIDTH}}" for concern in found)
-        yield f"{name:34}" + "".join(f"{f'{own.met}/{own.applying}':>{CONCERN_WIDTH}}" for own in found.values())
+    yield f"{'':34}" + "".join(f"{concern:>{CONCERN_WIDTH}}" for concern in Concern)
+    for part in view.parts:
+        if part.offered:
+            yield f"{part.name:34}" + "".join(f"{musts:>{CONCERN_WIDTH}}" for musts in part.musts.values())
 
 
-def explain_words(
-    conclusion: Conclusion,
-    offered: Collection[str],
-    asked: Collection[str] = (),
-    party: Party = Party.SERVER,
-) -> Iterator[str]:
-    """Yield definitions of words such as "not judged" in the output; see `format_verdict` for the arguments."""
-    found = {word: MEANINGS[word] for word in _count_musts(conclusion, offered, asked, party).words}
-    outcomes = {result.outcome for result in conclusion.results}
-    own = find_labels(party).meanings
-    rows = {outcome: word for outcome, word in OUTCOME_WORDINGS.items() if outcome in outcomes}
-    found |= {word.short: f"of a row: {own.get(outcome, word.meaning)}" for outcome, word in rows.items()}
+def explain_words(view: View) -> Iterator[str]:
+    """Yield definitions of words such as "not judged" in the output."""
+    rows = [Outcome(outcome) for outcome in view.counts]
+    found = view.definitions | {
+        OUTCOME_WORDINGS[outcome].short: f"of a row: {view.words.explain(outcome)}" for outcome in rows
+    }
     yield from (f"{word:16}{meaning}" for word, meaning in found.items())
 
 
-def _format_counts(results: Iterable[CheckResult], columns: Iterable[Outcome]) -> str:
-    counts = Counter(result.outcome for result in results)
-    return "".join(f"{counts[outcome] or '.':>9}" for outcome in columns)
-
-
-def format_gate(gate: GateResult | None) -> Iterator[str]:
-    """Yield the differences of a run from its baseline; nothing without a baseline."""
-    if gate is None:
-        return
-    for title, labels in (("new", gate.new), ("fixed", gate.fixed), ("stale entries", gate.stale)):
+def format_gate(gate: Gate) -> Iterator[str]:
+    """Yield the differences of a run from its baseline."""
+    for title, labels in (("new", gate["new"]), ("fixed", gate["fixed"]), ("stale entries", gate["stale"])):
         yield f"{title:14}{len(labels):6}"
         yield from (f"      {escape_text(label, 400)}" for label in labels)
-    yield f"known failures{len(gate.known):6}"
-    if gate.fixed or gate.stale:
+    yield f"known failures{len(gate['known']):6}"
+    if gate["fixed"] or gate["stale"]:
         yield "Remove fixed and stale entries from the baseline, or use --conformance-update-baseline."
 
 
-def format_observations(results: Sequence[CheckResult]) -> Iterator[str]:
+def format_observations(observations: Iterable[Observation]) -> Iterator[str]:
     """Yield a line for each observed behavior that the documents leave open, with its requirement and rows."""
-    ways: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        if result.outcome is Outcome.OBSERVED and result.observation:
-            ways.setdefault((result.requirements[0], result.observation), []).append(result.label)
-    for (requirement, observation), (first, *others) in sorted(ways.items()):
-        more = f" and {len(others)} more" if others else ""
-        yield f"{requirement:16} {observation}  ({first}{more})"
+    for one in observations:
+        more = f" and {len(one.labels) - 1} more" if len(one.labels) > 1 else ""
+        yield f"{one.requirement:16} {one.observation}  ({one.labels[0]}{more})"
 
 
 def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator[str]:
@@ -255,32 +227,23 @@ def _format_deployments(coverage: Coverage) -> Iterator[str]:
         yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
 
 
-def format_verdict(
-    conclusion: Conclusion,
-    name: str,
-    offered: Collection[str] = (),
-    asked: Collection[str] = (),
-    party: Party = Party.SERVER,
-    limits: Limits | None = None,
-) -> str:
+def format_verdict(report: Report | None, conclusion: Conclusion, name: str, offered: Collection[str]) -> str:
     """Return the last line of a run; with a baseline it includes the result of the gate.
 
     Args:
+        report: the report of the run; None if nothing was judged.
         conclusion: the conclusion of the run.
         name: the name of the server or client, or its URL.
         offered: the judged extensions; only `protocol` if no extension is judged.
-        asked: the extensions that the user named; empty if none.
-        party: the judged party.
-        limits: the limits that the target file declares.
     """
     verdict, found = conclusion.verdict, conclusion.gate
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
-    if not conclusion.results:
+    if report is None or not conclusion.results:
         return f"{verdict.verdict}: {why}" if why else verdict.verdict
     scope = " in the base protocol" if set(offered) == {PROTOCOL} else ""
-    words = describe_limits(limits)
+    words = describe_limits_of(report)
     sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable, words)}{scope}"
-    line = f"{sentence}{_format_reasons(conclusion, why, _count_musts(conclusion, offered, asked, party))}"
+    line = f"{sentence}{_format_reasons(conclusion, why, tally_report(report))}"
     if found is None:
         return line
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
@@ -296,9 +259,3 @@ def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:
         gaps = conclusion.coverage.brief + musts.inapplicable_counts
         return f": {musts.met} of {musts.applying} MUSTs met, none failed, {gaps}"
     return f"{f': {why}' if why else ''} ({musts.sentence})"
-
-
-def _count_musts(conclusion: Conclusion, offered: Collection[str], asked: Collection[str], party: Party) -> Tally:
-    """Count the MUSTs; see `format_verdict` for the arguments."""
-    requirements = conclude_requirements(conclusion.results, party, conclusion.coverage.gaps)
-    return count_requirements("MUST", requirements, offered, asked, party)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.report.blocks import Block, build_blocks
+from conformance.report.blocks import Block
 from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import (
     Group,
-    build_groups,
     format_label,
     get_failure,
     group_by,
@@ -18,7 +17,6 @@ from conformance.report.findings import (
 )
 from conformance.report.lines import Line, Style
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome, ReasonKind
-from conformance.spec.report import Pattern, ReportRow
 from conformance.spec.text import escape_text, format_count, join_some
 
 MAX_BLOCKS = 10  # full blocks, unless the user requests all
@@ -27,45 +25,33 @@ MAX_LISTED_ROWS = 6
 LABEL_WIDTH = 16  # the column in which the texts of a block begin
 
 
-def format_failures(
-    checks: Sequence[ReportRow],
-    rerun: str,
-    outcome: Outcome = Outcome.FAIL,
-    *,
-    max_blocks: int | None = MAX_BLOCKS,
-    patterns: Sequence[Pattern] = (),
-) -> Iterator[Line]:
+def format_failures(blocks: Sequence[Block], rerun: str, *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield a block for each unmet requirement.
 
     Args:
-        checks: the rows of the run, as entries of the report.
+        blocks: the unmet requirements.
         rerun: the command that runs the suite again; empty if there is none.
-        outcome: the outcome of rows to include.
         max_blocks: the maximum number of full blocks; each further block is one line. None shows all in full.
-        patterns: the failure patterns of the report.
     """
-    found = build_blocks(checks, outcome, patterns=patterns)
-    for number, block in enumerate(found[:max_blocks], 1):
+    for number, block in enumerate(blocks[:max_blocks], 1):
         yield from _format_block(number, block, rerun)
         yield Line("")
-    rest = found[max_blocks:] if max_blocks is not None else []
+    rest = blocks[max_blocks:] if max_blocks is not None else []
     if rest:
         yield Line(
             f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them in full:", Style.HEAD
         )
-        yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(found) - len(rest)))
+        yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(blocks) - len(rest)))
 
 
-def format_fix_first(checks: Sequence[ReportRow], patterns: Sequence[Pattern] = ()) -> Iterator[Line]:
+def format_fix_first(blocks: Sequence[Block]) -> Iterator[Line]:
     """Yield a line for each of the first few requirements to fix."""
-    first = build_blocks(checks, Outcome.FAIL, patterns=patterns)[:MAX_FIRST_BLOCKS]
-    yield from (_format_summary(number, block) for number, block in enumerate(first, 1))
+    yield from (_format_summary(number, block) for number, block in enumerate(blocks[:MAX_FIRST_BLOCKS], 1))
 
 
-def format_blocked_or_error(checks: Sequence[ReportRow], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+def format_blocked_or_error(groups: Sequence[Group], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield the rows that are in error or blocked, grouped by reason; omit rows whose target was unreachable."""
-    present = [check for check in checks if not has_reason(check, ReasonKind.TARGET_LOST)]
-    found = build_groups(present, Outcome.ERROR, Outcome.BLOCKED)
+    found = [group for group in groups if not has_reason(group.rows[0], ReasonKind.TARGET_LOST)]
     for group in found[:max_blocks]:
         count = format_count(len(group.rows), "row")
         style = Style.BAD if group.outcome == Outcome.ERROR else Style.WARNING
@@ -78,19 +64,17 @@ def format_blocked_or_error(checks: Sequence[ReportRow], *, max_blocks: int | No
         yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - max_blocks, 'other reason')}.")
 
 
-def format_advice(checks: Sequence[ReportRow], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
+def format_advice(blocks: Sequence[Block], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield a short block for each unmet SHOULD; blocks beyond `max_blocks` are one line each."""
-    found = build_blocks(checks, Outcome.ADVISORY)
-    for block in found[:max_blocks]:
+    for block in blocks[:max_blocks]:
         yield Line(_format_heading(block), Style.WARNING, 6)
         yield Line(f"      {block.first.statement}", hang=6)
         yield Line(f"      {summarize_message(block.first.rows[0])}", hang=6)
         if block.first.explain:
             yield _format_labelled_line("Explain", block.first.explain)
         yield from _list_rows(block)
-    yield from (
-        Line(_format_heading(block), hang=6) for block in (found[max_blocks:] if max_blocks is not None else [])
-    )
+    rest = blocks[max_blocks:] if max_blocks is not None else []
+    yield from (Line(_format_heading(block), hang=6) for block in rest)
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------

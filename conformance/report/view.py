@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.clients.traffic import is_watch_check
 from conformance.report import robustness
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (
@@ -21,6 +20,7 @@ from conformance.report.findings import (
     collect_observations,
     find_missing_role,
     find_requirement,
+    format_label,
     group_by,
     group_unjudged,
     summarize_message,
@@ -35,7 +35,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, OUTCOME_WORDINGS, Outcome
 from conformance.spec.report import CoverageEntry, Gate, Pattern, Report, ReportRow, RequirementEntry, find_party
-from conformance.spec.tally import NOT_JUDGED, Tally, describe_absence, select_requirements, tally_report
+from conformance.spec.tally import MEANINGS, NOT_JUDGED, Tally, describe_absence, select_requirements, tally_report
 from conformance.spec.text import escape_text
 from conformance.spec.verdict import describe_verdict, format_sentence
 
@@ -176,6 +176,12 @@ class View:
         """One word for a badge: `interoperable` if the party is interoperable but not conformant, else the verdict."""
         return INTEROPERABLE if self.report["interoperable"] and self.verdict != CONFORMANT else self.verdict
 
+    def choose_blocks(self, outcome: Outcome) -> list[Block]:
+        """Return the unmet requirements of rows with an outcome; with a baseline, only of rows that are not in it."""
+        new = self.gate and {*self.gate["new"]}
+        rows = [row for row in self.report["rows"] if new is None or format_label(row) in new]
+        return build_blocks(rows, outcome, patterns=self.patterns if outcome is Outcome.FAIL else ())
+
     def sentence(self, name: str) -> str:
         """Return the sentence with the verdict; `name` is the title of the report, formatted for the page."""
         return format_sentence(name, self.verdict, self.report["interoperable"], self.limits)
@@ -184,6 +190,11 @@ class View:
     def is_of_client(self) -> bool:
         """Whether a client was judged."""
         return find_party(self.report) is Party.CLIENT
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The words in the sentence about MUSTs that need an explanation, such as "not judged", and their meanings."""
+        return {word: MEANINGS[word] for word in self.musts.words}
 
     @property
     def gate(self) -> Gate | None:
@@ -198,6 +209,8 @@ class View:
 
     def rerun(self, check: str) -> str:
         """Return the command that runs only this check; "..." stands for values that a report does not contain."""
+        from conformance.clients.traffic import is_watch_check  # lazy: a terminal does not need it
+
         if is_watch_check(check):
             return "oip-conformance client watch -- ..."
         if self.is_of_client:

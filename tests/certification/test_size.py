@@ -14,6 +14,7 @@ from random import Random
 from conformance.certification import sealing
 from conformance.certification.manifest import PAGES, RECORDING, REPORT
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.conclusion import Conclusion
 from conformance.judging.selection import list_profile_rows
 from conformance.report.json_report import build
 from conformance.spec.extensions import PROTOCOL, TRANSPORTS
@@ -39,7 +40,7 @@ def whole_report() -> Report:
     ]  # fmt: skip
     facts = {"options": CONFORMANT["options"], "started": CONFORMANT["started"], "finished": CONFORMANT["finished"]}
     verdict = Verdict("conformant", interoperable=True)
-    return build(results, DiscoveryResult(), verdict, url="http://x", grpc="grpc://x:1", seed=0, complete=True, **facts)
+    return build(Conclusion(verdict, results), DiscoveryResult(), url="http://x", grpc="grpc://x:1", seed=0, **facts)
 
 
 def test_the_report_of_a_whole_run_and_its_pages(tmp_path: Path) -> None:

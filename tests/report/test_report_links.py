@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from conformance.report import page_html, page_markdown, terminal_findings
+from conformance.report.blocks import build_blocks
+from conformance.report.findings import build_groups
 from conformance.report.json_report import build_rows
 from conformance.report.lines import Line
 from conformance.report.view import build_view
@@ -50,19 +52,20 @@ def commands_of(lines: Iterable[Line]) -> list[str]:
 def test_the_terminal_names_the_command_that_explains_a_requirement_once() -> None:
     rows = [unmet("ordering.a", "BIN-ORDER-O"), unmet("ordering.b", "BIN-ORDER-O"), unmet("raw.c", "RAW-ONE-INPUT")]
     commands = [COMMAND, "oip-conformance explain RAW-ONE-INPUT"]
-    assert commands_of(terminal_findings.format_failures(build_rows(rows), "pytest")) == commands
+    blocks = build_blocks(build_rows(rows), Outcome.FAIL)
+    assert commands_of(terminal_findings.format_failures(blocks, "pytest")) == commands
 
 
 def test_advice_names_the_command_once() -> None:
     advised = [unmet(f"sizes.{name}", "BIN-BODY-LONG", Outcome.ADVISORY) for name in "ab"]
-    assert commands_of(terminal_findings.format_advice(build_rows(advised))) == [
-        "oip-conformance explain BIN-BODY-LONG"
-    ]
+    blocks = build_blocks(build_rows(advised), Outcome.ADVISORY)
+    assert commands_of(terminal_findings.format_advice(blocks)) == ["oip-conformance explain BIN-BODY-LONG"]
 
 
 def test_a_row_that_is_blocked_has_no_command() -> None:
     blocked = CheckResult("a.b", "", "A claim.", "a", "raw", Outcome.BLOCKED, ["RAW-ONE-INPUT"], message="because")
-    assert commands_of(terminal_findings.format_blocked_or_error(build_rows([blocked]))) == []
+    groups = build_groups(build_rows([blocked]), Outcome.BLOCKED)
+    assert commands_of(terminal_findings.format_blocked_or_error(groups)) == []
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from conformance.report.blocks import Block, build_blocks
+from conformance.report.findings import build_groups
 from conformance.report.lines import Line
 from conformance.report.terminal_findings import (
     MAX_BLOCKS,
@@ -16,7 +18,8 @@ from conformance.report.terminal_findings import (
     format_fix_first,
 )
 from conformance.spec import ledger
-from tests.support.small_reports import Report, check
+from conformance.spec.outcome import Outcome
+from tests.support.small_reports import check
 
 REQUIREMENTS = [name for name, entry in ledger.load().items() if entry.level == "MUST"]
 
@@ -25,11 +28,12 @@ def texts(lines: Iterable[Line]) -> list[str]:
     return [line.text for line in lines]
 
 
-def failing(count: int) -> list[Report]:
-    return [
+def failing(count: int) -> list[Block]:
+    rows = [
         check(f"sizes.x-{name.lower()}", "row", "fail", f"expected a, got {name}", name, requirements=[name])
         for name in REQUIREMENTS[:count]
     ]
+    return build_blocks(rows, Outcome.FAIL)
 
 
 def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
@@ -49,7 +53,8 @@ def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
 def test_a_block_ends_with_the_rows_of_each_check() -> None:
     name = REQUIREMENTS[0]
     rows = [check("sizes.x", f"r{number}", "fail", "m", name) for number in range(MAX_LISTED_ROWS + 3)]
-    found = texts(format_failures([*rows, check("sizes.y", "", "fail", "m", name)], "pytest --target-url=http://h"))
+    blocks = build_blocks([*rows, check("sizes.y", "", "fail", "m", name)], Outcome.FAIL)
+    found = texts(format_failures(blocks, "pytest --target-url=http://h"))
     assert f"      Rerun     pytest --target-url=http://h -k {name}" in found
     assert found[-3:-1] == ["      Rows      sizes.x: r0, r1, r2, r3, r4, r5 and 3 more", "                sizes.y"]
 
@@ -65,14 +70,15 @@ def test_what_is_blocked_is_told_by_its_reason() -> None:
     blocked = [
         check(name, row, "blocked", "they are also wrong") for name, row in (("a.x", "1"), ("a.x", "2"), ("a.y", "1"))
     ]
-    assert texts(format_blocked_or_error(blocked)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are also wrong"]
+    groups = build_groups(blocked, Outcome.BLOCKED)
+    assert texts(format_blocked_or_error(groups)) == ["blocked  3 rows: a.x (2), a.y [1]", "      they are also wrong"]
     gone = check("a.z", "", "error", "the target is gone", reason={"kind": "target_lost", "subject": "s"})
-    assert texts(format_blocked_or_error([gone])) == []
+    assert texts(format_blocked_or_error(build_groups([gone], Outcome.ERROR))) == []
 
 
 def test_advice_is_told_by_requirement() -> None:
     rows = [check("sizes.x", row, "advisory", "expected a, got b", "BIN-BODY-LONG") for row in ("r1", "r2")]
-    found = texts(format_advice(rows))
+    found = texts(format_advice(build_blocks(rows, Outcome.ADVISORY)))
     assert found[0].startswith("BIN-BODY-LONG  ")
     assert found[-1] == "      Rows      sizes.x: r1, r2"
 
