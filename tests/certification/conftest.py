@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from conformance.certification import profiles, rejudge
-from conformance.commands import certify
 from conformance.commands.main import main
 from conformance.spec.coverage import FULL_COVERAGE
 from tests.support.certify_runs import (
@@ -18,9 +17,7 @@ from tests.support.certify_runs import (
     SCORES_MODEL,
     certify_few_rows,
     run_certify,
-    run_pytest_warm,
 )
-from tests.support.few_rows import FEW_ROWS, with_few_rows
 from tests.support.forging import FolderContents, load
 from tests.support.servers import run_bundled
 
@@ -28,11 +25,7 @@ from tests.support.servers import run_bundled
 @contextmanager
 def few_models() -> Iterator[None]:
     """Let few models and few rows be enough for the run, for its verification, and for a profile."""
-    own = certify.list_arguments
-    plugins = ["-p", "tests.support.few_models", *FEW_ROWS]
-    with pytest.MonkeyPatch.context() as patch, with_few_rows():
-        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *plugins])
-        patch.setattr(certify, "run_pytest", run_pytest_warm)
+    with pytest.MonkeyPatch.context() as patch, certify_few_rows("-p", "tests.support.few_models"):
         patch.setattr(rejudge, "find_coverage", lambda *_, **__: FULL_COVERAGE)
         patch.setattr(profiles, "_are_beyond_scope", lambda _rows, _demanded: True)
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from conformance.certification import sealing
 from conformance.commands import certify
 from conformance.commands.main import main
 from tests.support import warm
@@ -32,10 +34,17 @@ def run_pytest_warm(arguments: Sequence[str], environment: Mapping[str, str]) ->
 
 
 @contextmanager
-def certify_few_rows() -> Iterator[None]:
-    """Let `certify` and `verify` judge few rows; models and coverage are judged as they are."""
+def certify_few_rows(*plugins: str) -> Iterator[None]:
+    """Let `certify` and `verify` judge few rows; models and coverage are judged as they are.
+
+    Recordings are packed with less effort: in folders that nobody keeps, that took most of the time.
+
+    Args:
+        plugins: more options for the run of pytest.
+    """
     own = certify.list_arguments
     with pytest.MonkeyPatch.context() as patch, with_few_rows():
-        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS])
+        patch.setattr(certify, "list_arguments", lambda options: [*own(options), *FEW_ROWS, *plugins])
         patch.setattr(certify, "run_pytest", run_pytest_warm)
+        patch.setattr(sealing, "XZ_FILTERS", ({"id": lzma.FILTER_LZMA2, "preset": 0},))
         yield
