@@ -17,6 +17,7 @@ import pytest
 
 from conformance.commands.main import main
 from conformance.commands.watch_waiting import Interruption, WatchEnd, wait_until_idle
+from conformance.report.report_file import read
 from tests.clients.watch.programs import GOOD, TRITON, WRONG_LENGTH, WRONG_TYPE, make_bare_client, make_program
 from tests.support.bare_requests import TIMEOUT, make_request, read_to_end
 from tests.support.programs import read_line, start_program
@@ -188,13 +189,15 @@ def test_without_an_end_of_its_own_a_signal_is_the_end_and_the_verdict_counts(
     assert "What unnamed sent is partial: " in shown
 
 
-def test_a_signal_before_the_end_makes_it_incomplete(upstream: str) -> None:
-    with watching("--upstream", upstream, "--for", "600") as (process, port):
+def test_a_signal_before_the_end_makes_it_incomplete(upstream: str, tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    with watching("--upstream", upstream, "--for", "600", f"--conformance-report={file}") as (process, port):
         send(port, make_request())
         process.send_signal(signal.SIGINT)
         shown, _ = process.communicate(timeout=60)
     assert process.returncode == 6
     assert "is incomplete: interrupted" in shown
+    assert read(file)["extensions"]["protocol"]["verdict"] == "incomplete"
 
 
 def test_a_signal_ends_the_command_and_what_came_is_judged(upstream: str) -> None:
