@@ -41,8 +41,9 @@ from conformance.transport.journal import Journal
 FIRST_BLOCK_ROWS: Final = 128
 MAX_BLOCK_ROWS: Final = 2048
 BLOCK_GROWTH: Final = 8
-# Rows that take less time are not worth the start of processes.
-MIN_BLOCK_S: Final = 0.2
+# Rows that take less time are not worth the start of processes, and each process needs work for so many seconds.
+MIN_BLOCK_S: Final = 0.5
+MIN_PROCESS_S: Final = 0.15
 # Rows of a check that waited in vain in a block; its further rows are judged alone, where hanging takes less time.
 MIN_HUNG_ROWS: Final = 2
 # The outcomes of a row that show that it would have passed beside others as well.
@@ -111,13 +112,14 @@ class ProcessPool:
         self._left_in_block = len(block)
         self._block_rows = min(MAX_BLOCK_ROWS, BLOCK_GROWTH * self._block_rows)
         rows = [case for case in block if is_concurrency_safe(case) and case.check.id not in self._hung_checks]
-        if estimate_seconds(rows, self.session.target.latency or 0.0, 1) < MIN_BLOCK_S:
+        seconds = estimate_seconds(rows, self.session.target.latency or 0.0, 1)
+        if seconds < MIN_BLOCK_S:
             return
         self.session.close()  # no connection may be used by two processes, and no thread of this one may hold a lock
         if not can_fork():
             return
         self._blocks += 1
-        found = self._judge_in_processes(rows)
+        found = self._judge_in_processes(rows, max(2, min(self.processes, len(rows), int(seconds / MIN_PROCESS_S))))
         self._found = {rows[place].key: result for place, result in found.items()}
         abandoned = [(rows[place], one) for place, one in sorted(found.items()) if isinstance(one, AbandonedError)]
         hung = Counter(case.check.id for case, one in abandoned if one.reason is AbandonReason.WAITED)
@@ -132,8 +134,8 @@ class ProcessPool:
             case, error = next((pair for pair in ended if pair[1].unanswered), ended[0])
             self._found[case.key] = self.session.judge_fatal_row(case, error.unanswered)
 
-    def _judge_in_processes(self, rows: Sequence[Case]) -> dict[int, _Found]:
-        """Return what the forked processes found, by the places of the rows; without rows that no process ended."""
+    def _judge_in_processes(self, rows: Sequence[Case], processes: int) -> dict[int, _Found]:
+        """Return what forked processes found, by the places of the rows; without rows that no process ended."""
         context = multiprocessing.get_context("fork")
         self.session.target.settings.rate_limit.share(context)
         shared = _SharedState(context.Value("i", 0), context.RawValue("b", 0))
@@ -142,10 +144,10 @@ class ProcessPool:
         try:
             with suppress(OSError), warnings.catch_warnings():  # no more processes
                 warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads: see `can_fork`
-                for number in range(min(self.processes, len(rows))):
+                for number in range(processes):
                     reader, writer = context.Pipe(duplex=False)
                     name = f"fork{self._blocks}-{number}"
-                    judge = _ForkedJudge(self.session, rows, shared, writer, name, self.processes)
+                    judge = _ForkedJudge(self.session, rows, shared, writer, name, processes)
                     process: BaseProcess = context.Process(target=judge.run, daemon=True)
                     readers.append(reader)
                     process.start()

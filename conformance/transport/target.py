@@ -155,7 +155,7 @@ class Target(TargetClient):
         request = self.build_good_requests(model)[0]
         message = request.message() if HTTP in self.settings.transports else make_infer_message(request)
         with suppress(UnreachableError):
-            self.latency, self._wait_budget.answered = self._measure([message]), message
+            self.latency, self._wait_budget.answered = self._measure([message])[0], message
 
     def count_overlapping(self, count: int) -> int:
         """Return how many of `count` inferences the target computes at once; nothing of this is recorded.
@@ -170,9 +170,11 @@ class Target(TargetClient):
         if self.latency < MIN_MEASURED_S:
             return count if self._serves(known, count) else 1
         try:
-            self.latency = self._measure([known])
-            together_s = self._measure([known] * count)
+            self.latency = self._measure([known])[0]
+            together_s, are_answered = self._measure([known] * count)
         except UnreachableError:
+            return 1
+        if not are_answered:
             return 1
         return max(1, min(count, int(OVERLAP_MARGIN * count * self.latency / together_s)))
 
@@ -199,8 +201,8 @@ class Target(TargetClient):
             self._retry_until_back(lambda: self._send(simple, fresh=True))
         return not self.is_lost
 
-    def _measure(self, messages: Sequence[Message]) -> float:
-        """Return how many seconds the answers to messages take that are sent at the same time.
+    def _measure(self, messages: Sequence[Message]) -> tuple[float, bool]:
+        """Return how many seconds the answers to messages take that are sent at the same time, and whether all succeed.
 
         Raises:
             UnreachableError: a connection failed.
@@ -208,8 +210,8 @@ class Target(TargetClient):
         self.settings.rate_limit.wait(len(messages))
         started = time.monotonic()
         with self.settings.wait.times.count_in_flight(len(messages)):
-            self._send_burst(messages)
-        return time.monotonic() - started
+            found = self._send_burst(messages)
+        return time.monotonic() - started, all(Reply(one).succeeded for one in found)
 
     def _send_burst(self, messages: Sequence[Message]) -> list[Exchange]:
         if messages[0].method == GRPC_METHOD:

@@ -37,6 +37,7 @@ def forks_beside_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the pool fork in a process of the tests, whose other threads hold none of its locks; however few the rows."""
     monkeypatch.setattr(process_pool, "can_fork", lambda: True)
     monkeypatch.setattr(process_pool, "MIN_BLOCK_S", 0.0)
+    monkeypatch.setattr(process_pool, "MIN_PROCESS_S", 0.001)
 
 
 def rows(*areas: str, each: int = 1) -> Rows:
@@ -249,7 +250,7 @@ def test_a_fast_target_that_serves_few_connections_is_spared(reference: str) -> 
 def test_inferences_that_a_target_computes_at_once(
     together_s: float, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Target, "_measure", lambda _, messages: 0.5 if len(messages) == 1 else together_s)
+    monkeypatch.setattr(Target, "_measure", lambda _, messages: (0.5 if len(messages) == 1 else together_s, True))
     target = Target(settings.make_settings("http://127.0.0.1:1"), {"identity_int32": "identity_int32"})
     target.measure_latency()
     assert target.count_overlapping(16) == count
