@@ -20,8 +20,8 @@ import multiprocessing
 import signal
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -51,7 +51,7 @@ _PASSED = (Outcome.PASS, Outcome.OBSERVED)
 _Found = CheckResult | AbandonedError
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)  # pytest shows `self` of an interrupted function, and thousands of rows take minutes
 class ProcessPool:
     """Judges the rows of a run in order, many of them earlier in forked processes.
 
@@ -142,8 +142,7 @@ class ProcessPool:
         started: list[BaseProcess] = []
         readers: list[Connection] = []
         try:
-            with suppress(OSError), warnings.catch_warnings():  # no more processes
-                warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads: see `can_fork`
+            with suppress(OSError), _hold_signals():  # no more processes
                 for number in range(processes):
                     reader, writer = context.Pipe(duplex=False)
                     name = f"fork{self._blocks}-{number}"
@@ -162,6 +161,19 @@ class ProcessPool:
                 reader.close()
 
 
+@contextmanager
+def _hold_signals() -> Iterator[None]:
+    """Hold signals back while processes are started, so that none is lost in a callback of a fork."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads: see `can_fork`
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _DISTURBED = (AbandonReason.NOT_PASSED, AbandonReason.BUSY)
 
 
@@ -198,7 +210,7 @@ class _SharedState:
         return place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _ForkedJudge:
     """The work of one forked process."""
 
@@ -213,6 +225,7 @@ class _ForkedJudge:
         """Judge rows until none is left; runs in the forked process."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         gc.disable()  # this process is short, and shares its memory with the main process
         target = self.session.target
         target.settings.restart.command = ""  # only the main process starts the target again
