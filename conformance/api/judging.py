@@ -100,14 +100,16 @@ def _judge_url(url: str, arguments: Arguments) -> Report:
 def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     subjects, profile, target = arguments.subjects, arguments.profile, arguments.target
     transports = session.target.settings.transports
-    survey = session.survey
-    rows = list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)
+    discovery_result = session.discovery_result
+    rows = list_profile_rows(profile, subjects=subjects, transports=transports, discovery_result=discovery_result)
     chosen = [case for case in rows if not matches_any_pattern(case, target.never)]
     results = sort_results([session.judge(case) for case in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
-        results, profile, dangerous=False, subjects=subjects, transports=transports, survey=survey
+        results, profile, dangerous=False, subjects=subjects, transports=transports, discovery_result=discovery_result
     )
-    coverage = find_coverage(results, survey, profile=profile, transports=transports, requested=target.extensions)
+    coverage = find_coverage(
+        results, discovery_result, profile=profile, transports=transports, requested=target.extensions
+    )
     return conclude_run(results, missing, None, "", coverage=coverage)
 
 
@@ -117,7 +119,7 @@ def _build_report(
     return Report(
         json_report.build(
             conclusion,
-            session.survey,
+            session.discovery_result,
             url=settings.url,
             grpc=settings.grpc.url if settings.grpc else "",
             options=arguments.to_report(name for name, _ in settings.headers),

@@ -134,11 +134,11 @@ def judge_recording(
         raise NotRecordedError("the recording lists no models")
     is_listed, subjects = resolved != subjects, resolved
     given = config.build_user_inputs(made.models or {})
-    survey = session.discover(report["options"]["extensions"], subjects, given, lenient=is_listed)
+    discovery_result = session.discover(report["options"]["extensions"], subjects, given, lenient=is_listed)
     rows = list_profile_rows("certify", subjects=subjects, transports=target.settings.transports)
     # Several rows share a probe, which the recording has with the values of the first of these rows in the run.
     judged = {case.ids: session.judge(case) for case in sort_for_run(rows)}
-    return subjects, survey, [judged[case.ids] for case in rows]
+    return subjects, discovery_result, [judged[case.ids] for case in rows]
 
 
 def compare_reports(rejudged: Report, report: Report) -> Iterator[str]:

@@ -103,9 +103,9 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     if not files:
         raise UserError(f"{source}: there is no evidence of a failed row")
     read = [(evidence_reader.read(file), file.parent) for file in files]
-    survey = read[0][0]["survey"]
+    discovery_result = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]
-    return _format_product(survey["name"], survey["version"]), __version__, rows
+    return _format_product(discovery_result["name"], discovery_result["version"]), __version__, rows
 
 
 def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:

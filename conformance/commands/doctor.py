@@ -74,13 +74,13 @@ def _examine_server(options: argparse.Namespace, target: TargetConfig, url: str)
     if url:
         with Session(Target(target.build_settings(url))) as session, session.target.limit_silence():
             lines, nothing = _examine_over_http(session, options)
-            founds.append(session.survey)
+            founds.append(session.discovery_result)
     if options.target_grpc:
         names = list(founds[0].models) if founds else [name for name in options.target_model if name != ALL_MODELS]
         try:
             with Session(Target(target.build_settings("", options.target_grpc))) as session:
                 lines += _examine_over_grpc(session, names)
-                founds.append(session.survey)
+                founds.append(session.discovery_result)
         except TargetLostError as error:
             if not founds:
                 raise
@@ -100,10 +100,10 @@ def _examine_over_http(session: Session, options: argparse.Namespace) -> tuple[l
     listed = f"{len(names)} listed: {list_first_names(names)}"
     listed = listed if names else f"the server lists no models: {placement_search.describe_missing_list(target)}"
     _, nothing = discover_subjects(session)
-    filled, other_models = len(session.survey.roles), session.survey.describe_other_models()
+    filled, other_models = len(session.discovery_result.roles), session.discovery_result.describe_other_models()
     if named or (names and not filled):
         _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
-    found = session.survey
+    found = session.discovery_result
     described = found.models if named else {}
     return [
         f"{'server':20}{_describe_server(found)}; {health}",

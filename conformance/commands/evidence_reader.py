@@ -73,13 +73,13 @@ def _load_schema() -> dict[str, Any]:
     return {**schema, "$defs": {**schema["$defs"], "report": schemas.load_schema("report")}}
 
 
-def _expect_parsable(survey: Mapping[str, Any]) -> None:
+def _expect_parsable(discovery_result: Mapping[str, Any]) -> None:
     """Parse the results of discovery (`survey`), to validate them.
 
     Raises:
         ValueError, LookupError, TypeError: bytes, datatypes and shapes are inconsistent.
     """
-    for model in survey.get("models", {}).values():
+    for model in discovery_result.get("models", {}).values():
         deployed_model.from_dict(model)
-    for one in survey.get("broken", ()):
+    for one in discovery_result.get("broken", ()):
         broken_request.from_dict(one)

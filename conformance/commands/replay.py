@@ -104,8 +104,8 @@ def _build_session(options: argparse.Namespace, about: dict[str, Any]) -> Sessio
     url = options.target_url or (about["url"] if about["url"].startswith("http") else "")
     made = config.read_options(options).build_settings(url, grpc)
     placements = {role: Placement.from_dict(entry) for role, entry in about["placements"].items()}
-    survey, seed = DiscoveryResult(**about["survey"]), about.get("seed")
-    return _resend_broken_requests(Session(Target(made), survey, placements=placements, seed=seed))
+    discovery_result, seed = DiscoveryResult(**about["survey"]), about.get("seed")
+    return _resend_broken_requests(Session(Target(made), discovery_result, placements=placements, seed=seed))
 
 
 def _resend_broken_requests(session: Session) -> Session:

@@ -73,15 +73,15 @@ def finish_watch(watched: WatchResult, options: RunOptions) -> tuple[str, int]:
     found = watched.traffic.list_results()
     baseline, results = _apply_baseline(options, found, writer, is_whole=bool(found) and not watched.stopped)
     conclusion = conclude_watch(results, baseline, watched.stopped, gate)
-    survey = summarize_clients(results, list(watched.traffic.clients))
-    report = _build_report(watched, conclusion, survey, options)
+    discovery_result = summarize_clients(results, list(watched.traffic.clients))
+    report = _build_report(watched, conclusion, discovery_result, options)
     for path in options.reports:
         writer.write_or_report(f"the report {path}", partial(formats.write, report, path))
     lines = list(_format_output(watched, build_view(report), shows_all=options.shows_all))
     if options.reports or not watched.is_of_recording:
         writer.write_or_report("the summary of the GitHub step", partial(github.summarize, report, os.environ))
         lines += github.build_commands(report, os.environ)
-    lines.append(_format_verdict(watched, report, conclusion, survey.offered))
+    lines.append(_format_verdict(watched, report, conclusion, discovery_result.offered))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
     return "\n".join(lines), status if writer.is_whole else EXIT_STATUS[INCOMPLETE]
@@ -106,12 +106,14 @@ def _ignore_unsent_kinds(verdict: Verdict, gate: str | None, stopped: str) -> Ve
     return replace(verdict, interoperable=True) if is_open and gate == INTEROPERABLE else verdict
 
 
-def _build_report(watched: WatchResult, conclusion: Conclusion, survey: DiscoveryResult, options: RunOptions) -> Report:
+def _build_report(
+    watched: WatchResult, conclusion: Conclusion, discovery_result: DiscoveryResult, options: RunOptions
+) -> Report:
     addresses = watched.addresses
     url = addresses.http or addresses.grpc
     return json_report.build(
         conclusion,
-        survey,
+        discovery_result,
         url=url,
         grpc=addresses.grpc,
         options=options.to_report(),

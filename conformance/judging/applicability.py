@@ -32,20 +32,20 @@ def is_offered(case: Case, offered: Collection[str], transports: Collection[str]
     return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
 
 
-def build_applicability_test(survey: DiscoveryResult, transports: Collection[str]) -> Callable[[Case], bool]:
+def build_applicability_test(discovery_result: DiscoveryResult, transports: Collection[str]) -> Callable[[Case], bool]:
     """Return a function that decides whether a row applies to a target.
 
     A row applies if `is_offered` is true, the target has the model of the row, and a deployed model has the inputs and
     outputs that the row needs.
     """
-    models = {name: deployed_model.from_dict(one) for name, one in survey.models.items()}
+    models = {name: deployed_model.from_dict(one) for name, one in discovery_result.models.items()}
 
     def applies(case: Case) -> bool:
-        if not is_offered(case, survey.offered, transports):
+        if not is_offered(case, discovery_result.offered, transports):
             return False
         if case.row.model is None:
             role = case.role
-            return role is None or role in survey.roles
+            return role is None or role in discovery_result.roles
         model, fit = models.get(case.row.model), case.fit
         return model is not None and not (
             fit and fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)

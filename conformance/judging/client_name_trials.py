@@ -42,7 +42,7 @@ class ClientNameTrials:
 
     def choose_names(self, case: Case) -> tuple[ClientName, ClientName]:
         """Return the client name that a row sends, and the alternative; see `client_names.choose_names`."""
-        return client_names.choose_names(self.seed, case.key, self.models.survey.refused_clients)
+        return client_names.choose_names(self.seed, case.key, self.models.discovery_result.refused_clients)
 
     def explain(self, case: Case, error: RowError) -> UnmetError | None:
         """Return an error that names the client name if the row passes with another name, else None.

@@ -78,12 +78,14 @@ def find_missing_rows(
     dangerous: bool,
     subjects: Subjects,
     transports: Sequence[str],
-    survey: DiscoveryResult,
+    discovery_result: DiscoveryResult,
 ) -> dict[str, list[str]]:
     """Return the rows that did not run although they belong to the run, by extension."""
     run = {(result.id, result.row) for result in results}
     missing: dict[str, list[str]] = {}
-    rows = list_profile_rows(profile, dangerous=dangerous, subjects=subjects, transports=transports, survey=survey)
+    rows = list_profile_rows(
+        profile, dangerous=dangerous, subjects=subjects, transports=transports, discovery_result=discovery_result
+    )
     for case in rows:
         extension = str(case.requirement.extension)
         if case.ids not in run and extension != ROBUSTNESS:

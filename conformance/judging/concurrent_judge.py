@@ -57,7 +57,7 @@ class ConcurrentJudge(Judge):
     """Judges rows beside other processes, with the models of the main judge and its knowledge of the target."""
 
     def __init__(self, main_judge: Judge) -> None:
-        super().__init__(main_judge.target, main_judge.models.survey, seed=main_judge.seed)
+        super().__init__(main_judge.target, main_judge.models.discovery_result, seed=main_judge.seed)
         self._set_models(main_judge.models)
 
     def _judge(self, case: Case) -> tuple[RowOutcome, int]:
@@ -93,7 +93,9 @@ class ConcurrentJudge(Judge):
 
     def _abandon(self) -> NoReturn:
         exchanges, self.target.broken = self.target.exchanges, []
-        self._set_models(RowModels(self.target, self.models.survey))  # forgets answers whose calls are not recorded
+        self._set_models(
+            RowModels(self.target, self.models.discovery_result)
+        )  # forgets answers whose calls are not recorded
         unanswered = find_unanswered(exchanges)
         if unanswered or self.target.lost:
             raise AbandonedError(AbandonReason.ENDED, unanswered[0] if unanswered else None) from None

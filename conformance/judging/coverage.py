@@ -32,7 +32,7 @@ class _ApplicableRequirements:
 
 def find_coverage(
     results: Sequence[CheckResult],
-    survey: DiscoveryResult,
+    discovery_result: DiscoveryResult,
     *,
     profile: str,
     transports: Sequence[str],
@@ -43,25 +43,30 @@ def find_coverage(
 
     Args:
         results: of every row that ran.
-        survey: the extensions that the target offers, and the roles that its models fill.
+        discovery_result: the extensions that the target offers, and the roles that its models fill.
         profile: the profile of the run.
         transports: the judged transports.
         requested: the extensions that the user requested; empty if none.
         party: whether a server or a client was judged.
     """
-    known = _find_requirements(results, survey.offered, requested, party)
+    known = _find_requirements(results, discovery_result.offered, requested, party)
     run = {(result.id, result.row) for result in results}
-    subjects = Subjects(tuple(survey.models)) if party is Party.SERVER else CLIENTS
-    applies = build_applicability_test(survey, transports)
+    subjects = Subjects(tuple(discovery_result.models)) if party is Party.SERVER else CLIENTS
+    applies = build_applicability_test(discovery_result, transports)
     others = [
         case
         for case in list_profile_rows("certify", subjects=subjects, transports=transports)
         if case.ids not in run
-        and (applies(case) if case.row.model else is_offered(case, survey.offered, transports))
-        and not _exceeds_limits(case, survey)
+        and (applies(case) if case.row.model else is_offered(case, discovery_result.offered, transports))
+        and not _exceeds_limits(case, discovery_result)
     ]
-    chosen = {case.ids for case in list_profile_rows(profile, subjects=subjects, transports=transports, survey=survey)}
-    rows = [*_iterate_rows_without_verdict(results), *_iterate_rows_not_run(others, survey.roles, chosen)]
+    chosen = {
+        case.ids
+        for case in list_profile_rows(
+            profile, subjects=subjects, transports=transports, discovery_result=discovery_result
+        )
+    }
+    rows = [*_iterate_rows_without_verdict(results), *_iterate_rows_not_run(others, discovery_result.roles, chosen)]
     return _build_coverage(list(_limit_to_applicable_requirements(rows, known)), known, profile)
 
 
@@ -100,9 +105,9 @@ def _iterate_rows_without_verdict(results: Iterable[CheckResult]) -> Iterator[Un
             yield UnjudgedRow(names, GapReason.NO_MODEL, result.reason.subject)
 
 
-def _exceeds_limits(case: Case, survey: DiscoveryResult) -> bool:
+def _exceeds_limits(case: Case, discovery_result: DiscoveryResult) -> bool:
     role = roles.load().get(case.role or "")
-    return role is not None and find_excess_of_role(survey.limits, role) is not None
+    return role is not None and find_excess_of_role(discovery_result.limits, role) is not None
 
 
 def _iterate_rows_not_run(

@@ -78,7 +78,7 @@ class Judge(RowJudge):
     def __init__(
         self,
         target: Target,
-        survey: DiscoveryResult,
+        discovery_result: DiscoveryResult,
         *,
         strict: bool = False,
         evidence: Path | None = None,
@@ -90,7 +90,7 @@ class Judge(RowJudge):
 
         Args:
             target: the server.
-            survey: the discovery result of the server.
+            discovery_result: the discovery result of the server.
             strict: whether an unmet SHOULD fails.
             evidence: the folder for the request and answer of failed rows, or None.
             is_one_of_several: see `CrashTracker.is_one_of_several`.
@@ -110,7 +110,7 @@ class Judge(RowJudge):
             self._raw_interpretation.find_exemption,
             ServerLimits(target).find_exemption,
         )
-        self._set_models(RowModels(target, survey))
+        self._set_models(RowModels(target, discovery_result))
 
     def _set_models(self, models: RowModels) -> None:
         """Set the models of the rows, which the explanations of errors share."""
@@ -332,7 +332,7 @@ class Judge(RowJudge):
             "url": settings.url,
             **({"grpc": settings.grpc.url} if settings.grpc else {}),
             "placements": placements,
-            "survey": self.models.survey.to_dict(),
+            "survey": self.models.discovery_result.to_dict(),
             **({} if self.seed is None else {"seed": self.seed}),
             "failure": {name: value for name, value in asdict(failure).items() if value is not None},
         }
@@ -354,7 +354,7 @@ class RobustnessJudge(Judge):
 
     def __init__(self, main_judge: Judge) -> None:
         """Create a judge that shares the models and the crash tracker of `main_judge`, which judges the other rows."""
-        super().__init__(main_judge.target, main_judge.models.survey, bodies=main_judge.bodies)
+        super().__init__(main_judge.target, main_judge.models.discovery_result, bodies=main_judge.bodies)
         self._set_models(main_judge.models)
         self.crashes = main_judge.crashes
         self._exemptions = ()

@@ -36,11 +36,11 @@ class RowModels:
     """Decides whether rows apply to a target, and provides their models.
 
     Attributes:
-        survey: the discovery result of the target.
+        discovery_result: the discovery result of the target.
     """
 
-    def __init__(self, target: Target, survey: DiscoveryResult) -> None:
-        self.survey = survey
+    def __init__(self, target: Target, discovery_result: DiscoveryResult) -> None:
+        self.discovery_result = discovery_result
         self._target = target
         self._deployed: dict[tuple[str, bool], DeployedModel] = {}
 
@@ -48,10 +48,10 @@ class RowModels:
 
     def find_missing_prerequisite(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if the target lacks an extension, transport or model of a row."""
-        offered, transports = self.survey.offered, self._target.settings.transports
+        offered, transports = self.discovery_result.offered, self._target.settings.transports
         entry = case.requirement
         broke = case.check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
-        applies = case.check.is_over_grpc or broke or entry.is_of_robustness or self.survey.is_dead_over_http
+        applies = case.check.is_over_grpc or broke or entry.is_of_robustness or self.discovery_result.is_dead_over_http
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
         missing = [
@@ -73,12 +73,16 @@ class RowModels:
         role = case.role
         if role is None:
             return None
-        if excess := find_excess_of_role(self.survey.limits, load_roles()[role]):
+        if excess := find_excess_of_role(self.discovery_result.limits, load_roles()[role]):
             message = f"the role {role} has {excess[1]}, beyond limits.{excess[0]} of the target file"
             return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, message, excess[0])
-        if role not in self.survey.roles:
-            return conclude_not_applicable(ReasonKind.NO_MODEL, self.survey.explain_missing_role(role), role)
-        if case.check.is_over_grpc or "binary_tensor_data" in self.survey.offered or load_roles()[role].is_json_capable:
+        if role not in self.discovery_result.roles:
+            return conclude_not_applicable(ReasonKind.NO_MODEL, self.discovery_result.explain_missing_role(role), role)
+        if (
+            case.check.is_over_grpc
+            or "binary_tensor_data" in self.discovery_result.offered
+            or load_roles()[role].is_json_capable
+        ):
             return None
         message = f"binary_tensor_data is not offered, and the tensors of {role} cannot be sent as JSON"
         return conclude_not_applicable(ReasonKind.NO_JSON_FORM, message, role)
@@ -128,7 +132,7 @@ class RowModels:
         requirements = case.requirements
         if case.check.judges_discovery or (requirements[0] in ENDPOINTS and "OIP-ANSWER" not in requirements):
             return ""
-        if HTTP in case.check.over and self.survey.is_dead_over_http:
+        if HTTP in case.check.over and self.discovery_result.is_dead_over_http:
             return DEAD_OVER_HTTP
         if not case.check.is_over_grpc:
             return ""
@@ -150,7 +154,7 @@ class RowModels:
         found = str(case.row.model), case.check.over == (GRPC,)
         if found not in self._deployed:
             control = ControlOracle(self._target, is_over_grpc=found[1])
-            model = replace(deployed_model.from_dict(self.survey.models[found[0]]), control=control)
+            model = replace(deployed_model.from_dict(self.discovery_result.models[found[0]]), control=control)
             self._deployed[found] = self._enable_typed_calls(model) if found[1] else model
         return self._deployed[found]
 

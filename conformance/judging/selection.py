@@ -41,11 +41,11 @@ def list_profile_rows(
     dangerous: bool = False,
     subjects: Subjects = ROLES,
     transports: Sequence[str] = (HTTP,),
-    survey: DiscoveryResult | None = None,
+    discovery_result: DiscoveryResult | None = None,
 ) -> list[Case]:
     """Return all rows of a profile in the order of the suite; see `select_profile` for the other arguments."""
     found = [case for area in list_areas(subjects, transports) for case in list_area_rows(area, subjects)]
-    return select_profile(found, profile, dangerous=dangerous, transports=transports, survey=survey)
+    return select_profile(found, profile, dangerous=dangerous, transports=transports, discovery_result=discovery_result)
 
 
 def select_profile(
@@ -54,7 +54,7 @@ def select_profile(
     *,
     dangerous: bool,
     transports: Sequence[str],
-    survey: DiscoveryResult | None,
+    discovery_result: DiscoveryResult | None,
 ) -> list[Case]:
     """Return the rows that are part of a profile.
 
@@ -63,13 +63,13 @@ def select_profile(
         profile: the profile.
         dangerous: whether to include rows that have crashed servers.
         transports: the judged transports.
-        survey: the discovery result, so that `quick` has rows for each model; None before discovery.
+        discovery_result: the discovery result, so that `quick` has rows for each model; None before discovery.
     """
     found = [case for case in cases if is_in_profile(case, profile, dangerous)]
-    if profile != "quick" or survey is None:
+    if profile != "quick" or discovery_result is None:
         return found
     others = [case for case in cases if is_in_profile(case, "certify", dangerous)]
-    return select_quick_rows(others, build_applicability_test(survey, transports))
+    return select_quick_rows(others, build_applicability_test(discovery_result, transports))
 
 
 def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:

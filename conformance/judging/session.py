@@ -41,13 +41,13 @@ class Session:
 
     Attributes:
         target: the server, or a recording in its place.
-        survey: the discovery result; empty until it is discovered or passed.
+        discovery_result: the discovery result; empty until it is discovered or passed.
     """
 
     def __init__(
         self,
         target: Target,
-        survey: DiscoveryResult | None = None,
+        discovery_result: DiscoveryResult | None = None,
         *,
         placements: Mapping[str, Placement] | None = None,
         limits: Limits = MappingProxyType({}),
@@ -61,7 +61,7 @@ class Session:
 
         Args:
             target: the server; only this session uses it.
-            survey: an earlier discovery result, or None.
+            discovery_result: an earlier discovery result, or None.
             placements: the model of each role; None looks for models named like the roles.
             limits: the limits that the target file declares, for `discover`; an earlier result has them.
             strict: see `Judge`.
@@ -72,12 +72,12 @@ class Session:
         """
         self.target = target
         self.target.limits = limits
-        self.survey = DiscoveryResult()
+        self.discovery_result = DiscoveryResult()
         self._placements = placements
         self._seed = seed
         self._judge = Judge(
             target,
-            self.survey,
+            self.discovery_result,
             strict=strict,
             evidence=evidence,
             is_one_of_several=is_one_of_several,
@@ -85,8 +85,8 @@ class Session:
             seed=seed,
         )
         self._robustness_judge = RobustnessJudge(self._judge)
-        if survey is not None:
-            self._set_survey(survey)
+        if discovery_result is not None:
+            self._set_discovery_result(discovery_result)
 
     def discover(
         self,
@@ -122,7 +122,7 @@ class Session:
                     )
                     found = found.merge(of_models) if subjects.with_roles else of_models
                 limit_checks.apply_limits(self.target, found)
-                self._set_survey(found)
+                self._set_discovery_result(found)
                 found.refused_clients = self._find_refused_clients()
         except TargetLostError as lost:
             self._record_crash(lost)
@@ -130,13 +130,13 @@ class Session:
         finally:
             found.broken = [one.to_dict() for one in self.target.broken]
             self.target.broken = []
-            self._set_survey(found.hide_secrets(self.target.settings.secrets))
-        return self.survey
+            self._set_discovery_result(found.hide_secrets(self.target.settings.secrets))
+        return self.discovery_result
 
     def _find_refused_clients(self) -> dict[str, str]:
         """Return the common client names that the server refuses, over any transport, each with the status."""
-        roles = (self.target.model(role) for role in self.survey.roles)
-        deployed = map(deployed_model.from_dict, self.survey.models.values())
+        roles = (self.target.model(role) for role in self.discovery_result.roles)
+        deployed = map(deployed_model.from_dict, self.discovery_result.models.values())
         usable = [*filter(None, roles), *(model for model in deployed if not model.trouble)][:1]
         peers: Mapping[str, AnyTarget] = {HTTP: self.target, GRPC: GrpcTarget(self.target)}
         refused: dict[str, str] = {}
@@ -188,8 +188,8 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _set_survey(self, survey: DiscoveryResult) -> None:
-        self.survey = self._judge.models.survey = survey
-        self.target.roles, self.target.limits = survey.roles, survey.limits
-        self.target.placements = add_versions(self._placements or {}, survey.roles, survey.versions)
-        self.target.broken_in_discovery = [broken_request.from_dict(one) for one in survey.broken]
+    def _set_discovery_result(self, discovery_result: DiscoveryResult) -> None:
+        self.discovery_result = self._judge.models.discovery_result = discovery_result
+        self.target.roles, self.target.limits = discovery_result.roles, discovery_result.limits
+        self.target.placements = add_versions(self._placements or {}, discovery_result.roles, discovery_result.versions)
+        self.target.broken_in_discovery = [broken_request.from_dict(one) for one in discovery_result.broken]

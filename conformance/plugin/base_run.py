@@ -103,7 +103,7 @@ class BaseRun(ABC):
 
     @property
     @abstractmethod
-    def survey(self) -> DiscoveryResult:
+    def discovery_result(self) -> DiscoveryResult:
         """The discovery result of the target."""
 
     @abstractmethod
@@ -155,7 +155,7 @@ class BaseRun(ABC):
         options = self.options
         applied = judge if options.baseline is None else options.baseline.wrap_judge(judge)
         self._config.stash[SELECTION_KEY] = RunSelection(
-            options.profile, options.dangerous, self.subjects, tuple(self.transports), self.survey, applied
+            options.profile, options.dangerous, self.subjects, tuple(self.transports), self.discovery_result, applied
         )
 
 

@@ -84,7 +84,7 @@ class ClientRun(BaseRun):
         return self.session.client if self.session else Introduction("")
 
     @property
-    def survey(self) -> DiscoveryResult:
+    def discovery_result(self) -> DiscoveryResult:
         """The name and version of the client, and the extensions that the client supports at least in part."""
         return describe_client(self.client, self.conclusion.results if self.conclusion else self.results)
 

@@ -35,7 +35,7 @@ class RunSelection:
     dangerous: bool
     subjects: Subjects
     transports: tuple[str, ...]
-    survey: DiscoveryResult
+    discovery_result: DiscoveryResult
     judge: Callable[[Case], CheckResult]
 
 
@@ -72,7 +72,7 @@ class Area(pytest.Directory):
             selected.profile,
             dangerous=selected.dangerous,
             transports=selected.transports,
-            survey=selected.survey,
+            discovery_result=selected.discovery_result,
         ):
             name = format_key(case.check.name, case.row.id) if case.row.id else case.check.name
             # Passed as text, the id is parsed like the ids in pytest's cache: with the row as a parameter.

@@ -86,7 +86,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         dangerous=options.dangerous,
         subjects=run.subjects,
         transports=run.transports,
-        survey=run.survey,
+        discovery_result=run.discovery_result,
     )
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
@@ -96,7 +96,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
         results,
-        run.survey,
+        run.discovery_result,
         profile=options.profile,
         transports=run.transports,
         requested=run.extensions,
@@ -127,7 +127,7 @@ def _merge_recordings(run: BaseRun, folder: Path) -> None:
 def _build_report(run: BaseRun, conclusion: Conclusion) -> Report:
     return json_report.build(
         conclusion,
-        run.survey,
+        run.discovery_result,
         url=run.url,
         grpc=run.grpc_url,
         options=run.list_report_options(),

@@ -123,7 +123,7 @@ def print_verdict(run: BaseRun, report: Report | None, reporter: Any) -> None:
         return
     for command in github.build_commands(report, os.environ):
         reporter.write_line(command)
-    line = terminal.format_verdict(report, conclusion, run.name, run.survey.offered)
+    line = terminal.format_verdict(report, conclusion, run.name, run.discovery_result.offered)
     color = terminal.COLORS[conclusion.verdict.verdict if conclusion.gate is None else conclusion.gate.color]
     reporter.write_line(line, **{color: True, "bold": True})
 

@@ -110,9 +110,9 @@ class ServerRun(BaseRun):
         return self._settings.grpc.url if self._settings.grpc else ""
 
     @property
-    def survey(self) -> DiscoveryResult:
+    def discovery_result(self) -> DiscoveryResult:
         """The discovery result of the target."""
-        return self._started_session.survey
+        return self._started_session.discovery_result
 
     @property
     def _settings(self) -> Settings:
@@ -264,7 +264,7 @@ class ServerRun(BaseRun):
         return {
             "url": url,
             "grpc": grpc,
-            "survey": self.survey.to_dict(),
+            "survey": self.discovery_result.to_dict(),
             "models": self.options.subjects.models,
             "seed": self.seed,
         }
@@ -275,7 +275,12 @@ class ServerRun(BaseRun):
         """Return the header lines of the run."""
         options = self.options
         lines = terminal.format_header(
-            self.url, self.survey, options.profile, self.seed, self._describe_grpc(), connections=self.connections
+            self.url,
+            self.discovery_result,
+            options.profile,
+            self.seed,
+            self._describe_grpc(),
+            connections=self.connections,
         )
         return [*lines, *terminal.describe_visible_headers(find_unmaskable_headers(self._settings.headers))]
 
@@ -287,7 +292,7 @@ class ServerRun(BaseRun):
 
     def explain_unjudged(self, conclusion: Conclusion) -> Iterator[str]:
         """Yield lines that explain why rows could not be judged, and which models to deploy."""
-        yield from terminal.format_unjudged(conclusion, self.survey)
+        yield from terminal.format_unjudged(conclusion, self.discovery_result)
         if fatal_row := self._started_session.find_fatal_row():
             yield from terminal.format_ways_on(fatal_row)
         if output := self._settings.restart.output:

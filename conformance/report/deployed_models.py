@@ -18,9 +18,9 @@ MAX_REASONS = 12  # shown reasons; the report has the reason of every row
 _REPORTED_ELSEWHERE = (ReasonKind.NOT_OFFERED, ReasonKind.NO_MODEL)
 
 
-def format_header(survey: DiscoveryResult) -> Iterator[str]:
+def format_header(discovery_result: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each model with its input and output tensors, and a line for each problem with a model."""
-    for number, (name, model) in enumerate(survey.models.items()):
+    for number, (name, model) in enumerate(discovery_result.models.items()):
         yield f"{'models' if number == 0 else '':12}{escape_text(name, 60)}: {format_signature(model)}"
         if model["unsteady"]:
             yield f"{'':12}{describe_nondeterministic_model(model)}; not compared"
@@ -43,9 +43,9 @@ def _format_tensors(tensors: Sequence[Mapping[str, Any]]) -> str:
     return escape_text(", ".join(f"{t['name']} {t['datatype']} {t['shape']}" for t in tensors), MAX_TEXT_CHARS)
 
 
-def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> Iterator[str]:
+def format_unjudged(results: Sequence[CheckResult], discovery_result: DiscoveryResult) -> Iterator[str]:
     """Yield a line for each reason why rows do not apply to deployed models, most frequent first."""
-    if not survey.models:
+    if not discovery_result.models:
         return
     rows: dict[str, list[CheckResult]] = {}
     for result in results:
@@ -59,7 +59,7 @@ def format_unjudged(results: Sequence[CheckResult], survey: DiscoveryResult) -> 
         yield f"and {count} rows for {len(reasons) - MAX_REASONS} other reasons"
 
 
-def describe_models(survey: DiscoveryResult) -> dict[str, ModelEntry]:
+def describe_models(discovery_result: DiscoveryResult) -> dict[str, ModelEntry]:
     """Return model name -> its entry in the report: outputs, and inputs with the sent shapes but without elements."""
     return {
         name: {
@@ -70,5 +70,5 @@ def describe_models(survey: DiscoveryResult) -> dict[str, ModelEntry]:
             "outputs": [output["name"] for output in model["outputs"]],
             "not_deterministic": model["unsteady"],
         }
-        for name, model in survey.models.items()
+        for name, model in discovery_result.models.items()
     }

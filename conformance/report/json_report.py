@@ -74,7 +74,7 @@ def _walk_files(folder: str, excluded: Collection[str] = ()) -> Iterator[tuple[s
 
 def build(
     conclusion: Conclusion,
-    survey: DiscoveryResult,
+    discovery_result: DiscoveryResult,
     *,
     url: str,
     grpc: str,
@@ -89,7 +89,7 @@ def build(
 
     Args:
         conclusion: the conclusion of the run.
-        survey: the discovery result of the target.
+        discovery_result: the discovery result of the target.
         url: the URL of the target, without credentials.
         grpc: the gRPC address of the target; empty if it was not judged over gRPC.
         options: the options that affect the verdict.
@@ -102,10 +102,11 @@ def build(
     results, coverage, verdict = conclusion.results, conclusion.coverage, conclusion.verdict
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)
     extensions = verdicts.conclude_extensions(
-        results, survey.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed
+        results, discovery_result.offered, conclusion.missing, coverage, is_narrowed=conclusion.is_narrowed
     )
     tallies = {
-        name: count_by_concern(requirements, name, survey.offered, options["extensions"], party) for name in extensions
+        name: count_by_concern(requirements, name, discovery_result.offered, options["extensions"], party)
+        for name in extensions
     }
     musts: dict[str, dict[str, Met]] = {
         name: {concern: {"met": own.met, "of": own.applying} for concern, own in found.items()}
@@ -118,7 +119,7 @@ def build(
         "finished": finished,
         "options": options,
         "seed": seed,
-        "target": _build_target(survey, url, grpc, about),
+        "target": _build_target(discovery_result, url, grpc, about),
         "verdict": verdict.verdict,
         "interoperable": verdict.interoperable,
         "why": verdict.why,
@@ -149,26 +150,26 @@ def _build_optional_members(conclusion: Conclusion, party: Party) -> OptionalMem
     return found
 
 
-def _build_target(survey: DiscoveryResult, url: str, grpc: str, about: TargetDetails | None) -> TargetEntry:
+def _build_target(discovery_result: DiscoveryResult, url: str, grpc: str, about: TargetDetails | None) -> TargetEntry:
     """Return the target's addresses, name, version, extensions, roles and models."""
-    listed = list(dict.fromkeys([*survey.listed, *survey.listed_grpc]))
+    listed = list(dict.fromkeys([*discovery_result.listed, *discovery_result.listed_grpc]))
     found: TargetEntry = {
         "url": url,
-        "name": format_name(survey.name),
-        "version": format_name(survey.version),
+        "name": format_name(discovery_result.name),
+        "version": format_name(discovery_result.version),
         "extensions_listed": [escape_text(name, MAX_NAME_CHARS) for name in listed[:MAX_LISTED]],
-        "extensions_offered": sorted({*survey.offered} - {PROTOCOL}),
-        "roles": survey.roles,
+        "extensions_offered": sorted({*discovery_result.offered} - {PROTOCOL}),
+        "roles": discovery_result.roles,
         **(about or {}),
     }
     if grpc:
         found["grpc"] = grpc
-    if survey.limits:
-        found["limits"] = survey.limits
-    if survey.models:
-        found["models"] = deployed_models.describe_models(survey)
-    if survey.refused_clients:
-        found["refused_clients"] = survey.refused_clients
+    if discovery_result.limits:
+        found["limits"] = discovery_result.limits
+    if discovery_result.models:
+        found["models"] = deployed_models.describe_models(discovery_result)
+    if discovery_result.refused_clients:
+        found["refused_clients"] = discovery_result.refused_clients
     return found
 
 

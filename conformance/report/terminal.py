@@ -53,21 +53,24 @@ MAX_REASON_CHARS = 1200  # characters
 
 
 def format_header(
-    url: str, survey: DiscoveryResult, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
+    url: str, discovery_result: DiscoveryResult, profile: str, seed: int | None, grpc: str = "", *, connections: int = 1
 ) -> list[str]:
     """Return the header lines of a run; `grpc` is the gRPC address, or the reason why gRPC is not judged."""
-    server = " ".join(escape_text(part, 60) for part in (survey.name, survey.version) if part) or "no server metadata"
-    offered = [f"{name} ({survey.offered[name]})" for name in CHOICES if name in survey.offered]
+    server = (
+        " ".join(escape_text(part, 60) for part in (discovery_result.name, discovery_result.version) if part)
+        or "no server metadata"
+    )
+    offered = [f"{name} ({discovery_result.offered[name]})" for name in CHOICES if name in discovery_result.offered]
     return [
         f"target      {escape_text(url)}: {server}",
         *([f"gRPC        {grpc}"] if grpc else []),
         f"extensions  {', '.join(offered) or 'none offered'}",
-        *[f"            {name} is {survey.describe_absence(name)}" for name in survey.refusals],
-        *_format_roles(survey),
-        *deployed_models.format_header(survey),
-        *[f"versions    {line}" for line in survey.describe_versions()],
-        *_format_refused_clients(survey),
-        *([f"limits      {describe_limits(survey.limits)}"] if survey.limits else []),
+        *[f"            {name} is {discovery_result.describe_absence(name)}" for name in discovery_result.refusals],
+        *_format_roles(discovery_result),
+        *deployed_models.format_header(discovery_result),
+        *[f"versions    {line}" for line in discovery_result.describe_versions()],
+        *_format_refused_clients(discovery_result),
+        *([f"limits      {describe_limits(discovery_result.limits)}"] if discovery_result.limits else []),
         f"profile     {profile}{_format_seed(profile, seed)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
@@ -80,16 +83,16 @@ def format_duration(seconds: float, latency: float, connections: int) -> Iterato
         yield f"duration    about {time}, at {latency:.1f} s for an inference and {connections} at once"
 
 
-def _format_roles(survey: DiscoveryResult) -> Iterator[str]:
+def _format_roles(discovery_result: DiscoveryResult) -> Iterator[str]:
     """Yield the number of filled roles, and a line for each model that has the name of a role but is another model."""
-    if survey.roles or survey.other_models:
-        yield f"roles       {len(survey.roles)} of {len(roles.load())} filled"
-        yield from (f"{'':12}{line}" for line in survey.describe_other_models())
+    if discovery_result.roles or discovery_result.other_models:
+        yield f"roles       {len(discovery_result.roles)} of {len(roles.load())} filled"
+        yield from (f"{'':12}{line}" for line in discovery_result.describe_other_models())
 
 
-def _format_refused_clients(survey: DiscoveryResult) -> Iterator[str]:
+def _format_refused_clients(discovery_result: DiscoveryResult) -> Iterator[str]:
     """Yield a line with the clients that the server refuses by name, if any."""
-    named = [f"{COMMON_NAMES[name].http} ({status})" for name, status in survey.refused_clients.items()]
+    named = [f"{COMMON_NAMES[name].http} ({status})" for name, status in discovery_result.refused_clients.items()]
     if named:
         yield f"refused     clients, by their names, which no row sends: {', '.join(named)}"
 
@@ -181,13 +184,13 @@ def format_observations(observations: Iterable[Observation]) -> Iterator[str]:
         yield f"{one.requirement:16} {one.observation}  ({one.labels[0]}{more})"
 
 
-def format_unjudged(conclusion: Conclusion, survey: DiscoveryResult) -> Iterator[str]:
+def format_unjudged(conclusion: Conclusion, discovery_result: DiscoveryResult) -> Iterator[str]:
     """Yield why rows were not judged, and the roles to deploy, the most useful first."""
     results = conclusion.results
     lost = [result for result in results if result.has_reason(ReasonKind.TARGET_LOST)]
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
-    yield from deployed_models.format_unjudged(results, survey)
+    yield from deployed_models.format_unjudged(results, discovery_result)
     idle = [result for result in results if result.has_reason(ReasonKind.NOTHING_OVER_HTTP)]
     if idle:
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict covers gRPC only."

@@ -46,7 +46,7 @@ class Fault:
         broad: whether the fault breaks too many requirements to list them; at least one check must fail.
         walks: the kind of requests that show the fault, such as "json", or "calls" for gRPC calls, if only requests
             that combine two features show it; otherwise "".
-        surveyed: whether the fault is visible during discovery.
+        in_discovery: whether the fault is visible during discovery.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Fault:
     body: Body
     broad: bool = False
     walks: str = ""
-    surveyed: bool = False
+    in_discovery: bool = False
 
     @property
     def summary(self) -> str:
@@ -88,13 +88,13 @@ def fault(
     breaks: str | Sequence[str] = (),
     broad: bool = False,
     walks: str = "",
-    surveyed: bool = False,
+    in_discovery: bool = False,
 ) -> Callable[[Body], Fault]:
     """Return a decorator that turns a body into a fault; see `Fault` for the parameters."""
 
     def make(body: Body) -> Fault:
         ids = (breaks,) if isinstance(breaks, str) else tuple(breaks)
-        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, walks, surveyed)
+        return Fault(body.__name__.replace("_", "-"), replaced, ids, body, broad, walks, in_discovery)
 
     return make
 

@@ -25,13 +25,13 @@ Function = Callable[..., Any]
 Ids = str | Sequence[str]
 Values = dict[str, Any]
 RESULT, BODY = "result", "body"
-OPTIONS = ("when", "broad", "walks", "surveyed")
+OPTIONS = ("when", "broad", "walks", "in_discovery")
 
 
 class Step(str):
     """The name of a step, and the families of faults that replace it.
 
-    Each method returns a fault, and takes as options `broad`, `walks` and `surveyed` of `Fault` and `when`, the
+    Each method returns a fault, and takes as options `broad`, `walks` and `in_discovery` of `Fault` and `when`, the
     condition. A fault without one applies to every call; a condition that takes `result` is asked after the step.
     """
 

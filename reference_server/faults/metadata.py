@@ -51,7 +51,7 @@ metadata_of_models_without_a_json_form_fail = steps.DESCRIBE_MODEL.refuse(
     "OIP-MODEL-METADATA",
     lambda model: {spec.datatype for spec in (*model.inputs, *model.outputs)} & {"FP16", "BF16"},
     status=None,
-    surveyed=True,
+    in_discovery=True,
 ).says("The server fails on requests for the metadata of models with FP16 or BF16 tensors, which a table lacks.")
 
 # --- discovery --------------------------------------------------------------------------------------------------------
@@ -69,19 +69,19 @@ def is_first_call() -> Callable[[], bool]:
 
 
 first_look_at_a_model_broken = steps.MODEL_METADATA.refuse(
-    "OIP-ALIVE-LEGAL", is_first_call(), status=500, surveyed=True
+    "OIP-ALIVE-LEGAL", is_first_call(), status=500, in_discovery=True
 ).says("The server answers the first request for model metadata with 500, and all later ones correctly.")
 first_raw_request_breaks_the_server = steps.PARSE_RAW.refuse(
-    "OIP-ALIVE-LEGAL", is_first_call(), status=None, surveyed=True
+    "OIP-ALIVE-LEGAL", is_first_call(), status=None, in_discovery=True
 ).says("The server fails on the first raw request with an internal error, and answers later ones.")
-unknown_raw_requests_break_the_server = steps.PARSE_RAW.refuse("OIP-ERROR-STATUS", status=None, surveyed=True).says(
+unknown_raw_requests_break_the_server = steps.PARSE_RAW.refuse("OIP-ERROR-STATUS", status=None, in_discovery=True).says(
     "The server does not support raw requests and answers them with an internal error."
 )
 first_inference_broken = steps.INFER.refuse("OIP-ALIVE-LEGAL", is_first_call(), status=500).says(
     "The server answers the first inference request with 500, and all later ones correctly."
 )
 grpc_first_look_at_the_server_breaks_it = steps.CALL_SERVER_METADATA.refuse(
-    "OIP-ALIVE-LEGAL/grpc", is_first_call(), status=None, surveyed=True
+    "OIP-ALIVE-LEGAL/grpc", is_first_call(), status=None, in_discovery=True
 ).says("The server fails on the first ServerMetadata call with an internal error, and answers later ones.")
 inputs_described_twice = steps.DESCRIBE_MODEL.after(
     "OIP-MODEL-METADATA", lambda document: document | {"inputs": [*document["inputs"], *document["inputs"]]}

@@ -59,7 +59,7 @@ def test_no_row_uses_an_extension_that_is_not_offered(offered: str, model: str |
             target.sent.clear()
             result = session.judge(case)
             outcomes.add(result.outcome)
-            unoffered = set().union(*map(find_extensions, target.sent)) - set(session.survey.offered)
+            unoffered = set().union(*map(find_extensions, target.sent)) - set(session.discovery_result.offered)
             if unoffered and result.outcome is not Outcome.NOT_APPLICABLE:
                 used[result.label] = unoffered
     assert used == {}

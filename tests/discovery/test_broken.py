@@ -1,4 +1,4 @@
-"""What breaks while a server is surveyed, or asked whether a model answers: it is told, and an honest server is not."""
+"""What breaks in discovery, or in the question whether a model answers, is told; an honest server is not accused."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ NOTHING = (Outcome.NOT_APPLICABLE, "")
         ("nothing", closes, 1, NOTHING),
     ],
 )
-def test_what_breaks_in_the_survey_fails(kind: str, trouble: Trouble, times: int, told: tuple[Outcome, str]) -> None:
+def test_what_breaks_in_discovery_fails(kind: str, trouble: Trouble, times: int, told: tuple[Outcome, str]) -> None:
     assert judge_once(in_trouble(kind, trouble, times)) == told
 
 

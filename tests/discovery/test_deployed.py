@@ -306,7 +306,7 @@ def test_many_salts_give_many_inputs() -> None:
 def test_what_is_right_is_asked_once_and_kept() -> None:
     with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
         session.discover(subjects=Subjects(("add_sub",), with_roles=False))
-        model = from_dict(session.survey.models["add_sub"])
+        model = from_dict(session.discovery_result.models["add_sub"])
         control = ControlOracle(session.target)
         model = replace(model, control=control)
         first, second = model.draw(1), model.draw(2)
@@ -325,7 +325,7 @@ def discover(found: Model) -> DeployedModel:
     """Return a model as discovery describes it."""
     with unusual_models.serve(found) as url, Session(Target(Settings(url))) as session:
         session.discover(subjects=Subjects((found.name,), with_roles=False))
-        return from_dict(session.survey.models[found.name])
+        return from_dict(session.discovery_result.models[found.name])
 
 
 @pytest.mark.parametrize(("found", "noise"), [(unusual_models.NOISY_FP32, 1e-7), (unusual_models.NOISY_FP16, 1e-3)])
@@ -388,7 +388,7 @@ def test_several_samples_of_a_user_are_what_is_sent() -> None:
     samples = UserTensor((2,), [[7.5, 8.25], [1.0, 2.0], [3.0, 0.1]])
     with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
         session.discover((), Subjects(("identity_fp32",), with_roles=False), {"identity_fp32": {"INPUT": samples}})
-        model = from_dict(session.survey.models["identity_fp32"])
+        model = from_dict(session.discovery_result.models["identity_fp32"])
     assert model.varies
     assert [model.draw(salt)[0].array.tolist()[0] for salt in (0, 1, 2, 3)] == [7.5, 1.0, 3.0, 7.5]
     assert [model.build_ramp(0, 1, salt).tolist() for salt in (1, 3)] == [[1.0], [7.5]]
@@ -398,7 +398,7 @@ def test_a_model_of_one_size_takes_no_other() -> None:
     with unusual_models.serve(unusual_models.PICKY) as url, Session(Target(Settings(url))) as session:
         given = {"picky": {"X": UserTensor((2,), [7.5, 8.25])}}
         session.discover((), Subjects(("picky",), with_roles=False), given)
-        model = from_dict(session.survey.models["picky"])
+        model = from_dict(session.discovery_result.models["picky"])
     assert (model.varies, model.takes_counts) == (False, False)
     with pytest.raises(NotApplicableError, match="inputs of only one size"):
         model.build_salted_inputs(1000, 1)

@@ -152,7 +152,7 @@ class RefusesOptions(JsonServer):
             super().plain(document)
 
 
-def survey_of(handler: type[BaseHTTPRequestHandler]) -> DiscoveryResult:
+def discover_server(handler: type[BaseHTTPRequestHandler]) -> DiscoveryResult:
     with serve(handler) as url, Session(Target(Settings(url, timeout=5))) as session:
         return session.discover()
 
@@ -175,7 +175,7 @@ def survey_of(handler: type[BaseHTTPRequestHandler]) -> DiscoveryResult:
 def test_answered_is_offered_refused_or_ignored_is_not(
     handler: type[BaseHTTPRequestHandler], offered: set[str]
 ) -> None:
-    found = survey_of(handler)
+    found = discover_server(handler)
     assert found.offered == dict.fromkeys(offered, "works")
     assert set(found.refusals) == set(OVER_HTTP) - offered
     assert found.broken == []
@@ -191,15 +191,15 @@ def test_what_no_model_can_be_asked_for_is_not_called_absent() -> None:
         def do_POST(self) -> None:  # noqa: N802
             self._answer(404, {"error": "unknown"})
 
-    found = survey_of(Empty)
+    found = discover_server(Empty)
     assert set(found.refusals.values()) == {""}
     assert found.describe_absence("raw") == "not tried: no model with one input"
-    assert survey_of(JsonOnly).describe_absence("raw").startswith("not offered: HTTP 400")
+    assert discover_server(JsonOnly).describe_absence("raw").startswith("not offered: HTTP 400")
 
 
 def test_a_parameter_that_is_ignored_is_told_from_a_refusal() -> None:
-    assert survey_of(JsonServer).refusals["classification"] == "the server ignores its parameters"
-    assert survey_of(RefusesOptions).refusals["classification"].startswith("HTTP 422")
+    assert discover_server(JsonServer).refusals["classification"] == "the server ignores its parameters"
+    assert discover_server(RefusesOptions).refusals["classification"].startswith("HTTP 422")
 
 
 # --- models with the name of a role -----------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_model_with_other_tensors_that_refuses_the_role_is_another_model(
     tensors: Document, status: int, notes: list[str]
 ) -> None:
     handler = describing(tensors, status)
-    found = survey_of(handler)
+    found = discover_server(handler)
     assert found.describe_other_models() == notes
     assert set(found.roles) == (set() if notes else {"identity_int32"})
     with serve(handler) as url, Session(Target(Settings(url, timeout=5))) as session:
@@ -256,7 +256,10 @@ def test_a_role_that_the_user_places_is_judged_on_that_model() -> None:
     placements = {"identity_int32": Placement("identity_int32")}
     target = serve(describing(OWN_TENSORS, 400))
     with target as url, Session(Target(Settings(url, timeout=5)), placements=placements) as session:
-        assert (session.discover().roles, session.survey.other_models) == ({"identity_int32": "identity_int32"}, {})
+        assert (session.discover().roles, session.discovery_result.other_models) == (
+            {"identity_int32": "identity_int32"},
+            {},
+        )
 
 
 # --- models without metadata ------------------------------------------------------------------------------------------
@@ -275,7 +278,7 @@ def test_a_model_without_metadata_that_answers_a_plain_request_fills_its_role(st
             takes = name in served and (binary not in {None, "0"}) == (name == "identity_fp16")
             self._answer(200 if takes and body else 404, {"outputs": []})
 
-    found = survey_of(Undescribed)
+    found = discover_server(Undescribed)
     assert set(found.roles) == served
     assert found.broken == []
 
@@ -290,4 +293,4 @@ def test_metadata_for_any_name_are_no_model(served: set[str]) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self._answer(200 if self.path.split("/")[3] in served else 404, {"outputs": []})
 
-    assert set(survey_of(Obliging).roles) == served
+    assert set(discover_server(Obliging).roles) == served

@@ -58,26 +58,28 @@ def peer(server: str) -> Iterator[HostileProxy]:
 
 
 @pytest.fixture(scope="module")
-def survey(server: str) -> DiscoveryResult:
+def discovery_result(server: str) -> DiscoveryResult:
     with Session(Target(Settings(server))) as session:
         return session.discover()
 
 
-def judged(peer: HostileProxy, survey: DiscoveryResult, row: Case, does: Misbehaviour, at: Turn) -> CheckResult:
+def judged(
+    peer: HostileProxy, discovery_result: DiscoveryResult, row: Case, does: Misbehaviour, at: Turn
+) -> CheckResult:
     """Judge one row against a peer that is hostile at a turn of it."""
     peer.misbehaves, peer.at = does, at
     peer.rewind()
     settings = Settings(peer.url, timeout=1.5, max_answer=3_000_000)
-    with Session(Target(settings), survey) as session:
+    with Session(Target(settings), discovery_result) as session:
         return session.judge(row)
 
 
 @on_each(misbehaviours.ROWS, own_name)
 def test_misbehaviour_fails_requirement_of_row(
-    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, survey: DiscoveryResult
+    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, discovery_result: DiscoveryResult
 ) -> None:
     result = judged(
-        peer, survey, ROWS[ANSWERED], misbehaviour.does, match_exchange(1)
+        peer, discovery_result, ROWS[ANSWERED], misbehaviour.does, match_exchange(1)
     )  # 0 asks whether the model answers
     assert peer.turned == 1
     if set(misbehaviour.status) & {429, 503}:  # asked again, a server that was busy answers
@@ -92,9 +94,9 @@ def test_misbehaviour_fails_requirement_of_row(
 
 @on_each(misbehaviours.ROWS, own_name)
 def test_a_row_that_waits_for_a_refusal_takes_nothing_else_for_one(
-    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, survey: DiscoveryResult
+    misbehaviour: misbehaviours.Row, *, peer: HostileProxy, discovery_result: DiscoveryResult
 ) -> None:
-    result = judged(peer, survey, ROWS[REFUSED], misbehaviour.does, match_exchange(1))
+    result = judged(peer, discovery_result, ROWS[REFUSED], misbehaviour.does, match_exchange(1))
     # A status of 500 and more is a refusal, too, for which another row advises. A coded answer is the honest refusal.
     is_refusal = any(status is not None and status >= 400 for status in misbehaviour.status)
     is_refusal = is_refusal or misbehaviour.name == "codes-its-honest-answer"

@@ -42,8 +42,8 @@ TIMEOUT = 4.0  # seconds that no honest answer comes near
 def judged(url: str, cases: Sequence[Case], *, strict: bool = False, timeout: float = TIMEOUT) -> list[CheckResult]:
     """Return the results of rows against a server, in one session."""
     roles = ("identity_int32", "identity_uint8", "rank2")
-    survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
-    with Session(Target(settings.make_settings(url, timeout=timeout)), survey, strict=strict) as session:
+    discovery_result = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={name: name for name in roles})
+    with Session(Target(settings.make_settings(url, timeout=timeout)), discovery_result, strict=strict) as session:
         return [session.judge(case) for case in cases]
 
 

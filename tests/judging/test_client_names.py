@@ -44,7 +44,7 @@ class JudgingResult:
             target = Target(settings.make_settings(server.url))
             target.journal = self.calls.append
             with Session(target, seed=seed) as session:
-                self.survey = session.discover()
+                self.discovery_result = session.discover()
                 self.results = [session.judge(case) for case in ROWS]
         server.replace()
 
@@ -111,11 +111,13 @@ def test_no_row_names_a_client_that_the_server_refuses(server: Server) -> None:
     refused = valid_servers.load()["curl-and-requests-are-refused-by-name"]
     judged = JudgingResult(server, SEED, refused)
     assert not judged.failed
-    assert judged.survey.refused_clients == {"curl": "HTTP 403", "requests": "HTTP 403"}
-    assert [line for line in format_header("http://h", judged.survey, "certify", SEED) if "curl/" in line]
+    assert judged.discovery_result.refused_clients == {"curl": "HTTP 403", "requests": "HTTP 403"}
+    assert [line for line in format_header("http://h", judged.discovery_result, "certify", SEED) if "curl/" in line]
     rows = {case.key for case in ROWS}
     named = set().union(*(names for scope, names in judged.names.items() if scope in rows))
-    accepted = {client.http for name, client in COMMON_NAMES.items() if name not in judged.survey.refused_clients}
+    accepted = {
+        client.http for name, client in COMMON_NAMES.items() if name not in judged.discovery_result.refused_clients
+    }
     assert named <= {None, *accepted}
     assert len(named) > 3
 
@@ -127,7 +129,7 @@ def test_who_refuses_all_clients_but_the_judge_fails_by_that(server: Server) -> 
         return await original(service, http)
 
     wrong = JudgingResult(server, SEED, fault("app.Service.infer")(refuse_clients))
-    assert not wrong.survey.refused_clients
+    assert not wrong.discovery_result.refused_clients
     assert set(wrong.failed.values()) == {"OIP-CLIENT-NAME"}
 
 

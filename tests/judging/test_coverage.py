@@ -77,8 +77,8 @@ def coverage_of(
     transports: tuple[str, ...] = TRANSPORTS,
 ) -> Coverage:
     offered = {name: "listed" for transport in transports for name in OVER[transport]}
-    survey = DiscoveryResult(offered=offered, roles={name: name for name in filled})
-    return find_coverage(results, survey, profile=profile, transports=transports)
+    discovery_result = DiscoveryResult(offered=offered, roles={name: name for name in filled})
+    return find_coverage(results, discovery_result, profile=profile, transports=transports)
 
 
 def verdict_of(filled: frozenset[str], profile: str = "certify", transports: tuple[str, ...] = TRANSPORTS) -> str:
@@ -158,10 +158,10 @@ def test_what_does_not_apply_is_no_gap(kind: ReasonKind) -> None:
 def test_an_extension_that_is_not_offered_is_no_gap() -> None:
     filled = frozenset(name for name in EVERY_ROLE if not name.startswith("scores"))
     results = results_of(filled, transports=("http",), reasons=_without_classification)
-    survey = DiscoveryResult(
+    discovery_result = DiscoveryResult(
         offered=dict.fromkeys(("binary_tensor_data", "raw"), "works"), roles=dict.fromkeys(filled, "m")
     )
-    found = find_coverage(results, survey, profile="certify", transports=("http",))
+    found = find_coverage(results, discovery_result, profile="certify", transports=("http",))
     assert {gap.why for gap in found.gaps.values()} <= {(GapReason.NO_MODEL,)}
     assert all(ledger.get_requirement(name).extension != "classification" for name in found.gaps)
 
@@ -270,7 +270,7 @@ def client_results(absent: str = "") -> list[CheckResult]:
 
 
 def test_of_a_client_a_must_without_a_row_is_not_judged() -> None:
-    arguments = {"survey": DiscoveryResult(offered=OFFERED), "profile": "certify", "transports": TRANSPORTS}
+    arguments = {"discovery_result": DiscoveryResult(offered=OFFERED), "profile": "certify", "transports": TRANSPORTS}
     whole, part = (
         find_coverage(results, party=Party.CLIENT, **arguments)  # type: ignore[arg-type]
         for results in (client_results(), client_results("CLIENT-READS-CLASSES"))
@@ -304,12 +304,12 @@ def test_what_quick_leaves_out_of_a_deployed_model_is_what_certify_has_more_of_i
     model = DeployedModel(
         derive_role("double", specs, specs), "double", tensors=(Tensor.from_values("X", "FP32", [[1, 2]]),)
     )
-    survey = DiscoveryResult(offered={PROTOCOL: "asked for"}, models={"double": model.to_dict()})
-    subjects, applies = Subjects(("double",), with_roles=False), build_applicability_test(survey, ("http",))
-    quick = list_profile_rows("quick", subjects=subjects, transports=("http",), survey=survey)
+    discovery_result = DiscoveryResult(offered={PROTOCOL: "asked for"}, models={"double": model.to_dict()})
+    subjects, applies = Subjects(("double",), with_roles=False), build_applicability_test(discovery_result, ("http",))
+    quick = list_profile_rows("quick", subjects=subjects, transports=("http",), discovery_result=discovery_result)
     every = list_profile_rows("certify", subjects=subjects, transports=("http",))
     run = {case.ids for case in quick}
     more = [case.requirements for case in every if case.ids not in run and applies(case)]
     musts = [names for names in more if any(ledger.get_requirement(name).level == "MUST" for name in names)]
-    found = find_coverage([came_to(case) for case in quick], survey, profile="quick", transports=("http",))
+    found = find_coverage([came_to(case) for case in quick], discovery_result, profile="quick", transports=("http",))
     assert found.left_out == len(musts) > 50

@@ -62,8 +62,8 @@ def looking_twice(target: Target) -> None:
 
 
 def judge_bodies(target: Target, *bodies: Callable[[Target], None], several: bool = False) -> list[CheckResult]:
-    survey = DiscoveryResult(offered={"binary_tensor_data": "listed"})
-    judge = Judge(target, survey, is_one_of_several=several)
+    discovery_result = DiscoveryResult(offered={"binary_tensor_data": "listed"})
+    judge = Judge(target, discovery_result, is_one_of_several=several)
     return [
         judge(case)
         for k, body in enumerate(bodies)
@@ -259,9 +259,9 @@ def _lost(*_: object) -> None:
 def test_a_reason_for_programs_holds_no_credentials_either() -> None:
     target = Target(Settings("http://127.0.0.1:9", headers=(("Authorization", f"Bearer {TOKEN}"),)))
     check = Check("state.made", ("OIP-ALIVE",), None, (Row(""),), _lost, over=(HTTP,))
-    survey = DiscoveryResult()
-    survey.offered["protocol"] = survey.offered["binary_tensor_data"] = "listed"
-    result = Judge(target, survey)(Case(check, Row("")))
+    discovery_result = DiscoveryResult()
+    discovery_result.offered["protocol"] = discovery_result.offered["binary_tensor_data"] = "listed"
+    result = Judge(target, discovery_result)(Case(check, Row("")))
     assert result.reason is not None
     assert result.reason.kind is ReasonKind.TARGET_LOST
     assert result.reason.subject == f"cannot connect to proxy with {'*' * len(TOKEN)}"

@@ -56,7 +56,7 @@ def judge(url: str, address: str, subjects: Subjects) -> tuple[bool, list[Outcom
         found = [session.judge(row) for row in rows if row]
     assert nothing is None
     assert {result.failure.requirement for result in found if result.failure} == {"OIP-ENDPOINTS"}
-    return session.survey.is_dead_over_http, [result.outcome for result in found]
+    return session.discovery_result.is_dead_over_http, [result.outcome for result in found]
 
 
 @pytest.mark.parametrize("subjects", [ROLES, Subjects((MODEL,))], ids=["role", "deployed"])
@@ -71,8 +71,8 @@ def test_nothing_over_http_is_one_unmet_requirement(living_grpc: str, status: in
 def test_one_inference_over_http_is_enough_to_be_judged_there(living_grpc: str) -> None:
     with serve(make_handler(404, infers=True)) as url, Session(Target(make_settings(url, grpc=living_grpc))) as session:
         discover_subjects(session)
-    assert not session.survey.is_dead_over_http
-    assert MODEL in session.survey.roles
+    assert not session.discovery_result.is_dead_over_http
+    assert MODEL in session.discovery_result.roles
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -32,9 +32,11 @@ def test_a_check_without_an_applicable_row_in_the_set_has_two_others() -> None:
 
 
 def test_each_check_is_judged_on_the_one_model_that_there_is() -> None:
-    survey = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), roles={"identity_int32": "identity_int32"})
+    discovery_result = DiscoveryResult(
+        offered=dict.fromkeys(EXTENSIONS, ""), roles={"identity_int32": "identity_int32"}
+    )
     on_it = {case.check.id for case in ROWS if case.role == "identity_int32"}
-    chosen = list_profile_rows("quick", survey=survey)
+    chosen = list_profile_rows("quick", discovery_result=discovery_result)
     assert {case.check.id for case in chosen if case.role in (None, "identity_int32")} >= on_it
 
 

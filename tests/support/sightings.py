@@ -120,7 +120,7 @@ def judge_rows(
     grpc: str | None = None,
     *,
     pause: float = SHORT_PAUSE,
-    surveyed: bool = False,
+    in_discovery: bool = False,
     deployed: Collection[str] | None = None,
 ) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
@@ -130,12 +130,12 @@ def judge_rows(
         rows: to be judged.
         grpc: where gRPC is judged, or None.
         pause: seconds between the segments of a body that is sent in pieces.
-        surveyed: see what the server offers, and judge that alone.
+        in_discovery: see what the server offers, and judge that alone.
         deployed: the roles that are taken to be there; None for all.
     """
     errors = 0
-    with open_session(url, grpc, pause=pause, surveyed=surveyed, deployed=deployed) as session:
-        if surveyed:
+    with open_session(url, grpc, pause=pause, in_discovery=in_discovery, deployed=deployed) as session:
+        if in_discovery:
             with suppress(TargetLostError):  # each row says so, too
                 session.discover()
         for case in rows:
@@ -151,15 +151,15 @@ def open_session(
     grpc: str | None = None,
     *,
     pause: float = SHORT_PAUSE,
-    surveyed: bool = False,
+    in_discovery: bool = False,
     deployed: Collection[str] | None = None,
 ) -> Session:
     """Return a session with a server that offers everything, unless discovery is to tell; see `judge_rows`."""
     reached_by = replace(settings.make_settings(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
-    survey = DiscoveryResult(
+    discovery_result = DiscoveryResult(
         offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in deployed or roles.load()}
     )
-    return Session(Target(reached_by), None if surveyed else survey)
+    return Session(Target(reached_by), None if in_discovery else discovery_result)
 
 
 def see(server: Server, fault: Fault, rows: Rows, *, until: Collection[str] | None = None) -> Sighting:
@@ -179,7 +179,7 @@ def see(server: Server, fault: Fault, rows: Rows, *, until: Collection[str] | No
         return body(*arguments, **named)
 
     counted.__wrapped__ = body  # type: ignore[attr-defined]
-    with switch_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad, surveyed=fault.surveyed)):
+    with switch_on(Fault(fault.name, fault.steps, fault.breaks, counted, fault.broad, in_discovery=fault.in_discovery)):
         results = judge_fault(server, fault, rows)
         misses = [make_unmet_row(r) for r in _until(results, until) if r.outcome not in MET]
     server.replace()
@@ -203,10 +203,10 @@ def judge_fault(server: Server, fault: Fault, rows: Rows) -> Iterator[CheckResul
     if not fault.over_grpc:
         server.replace()
         pause = LONG_PAUSE if reads else SHORT_PAUSE
-        yield from judge_rows(server.url, rows, pause=pause, surveyed=fault.surveyed)
+        yield from judge_rows(server.url, rows, pause=pause, in_discovery=fault.in_discovery)
         return
     with serve_grpc(server) as address:
-        yield from judge_rows(server.url, rows, address, surveyed=fault.surveyed)
+        yield from judge_rows(server.url, rows, address, in_discovery=fault.in_discovery)
 
 
 @contextmanager

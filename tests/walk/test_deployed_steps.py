@@ -23,7 +23,7 @@ def test_shrinking_classes_proposes_the_counts_of_the_walk_alone(count: str, is_
     case = next(case for case in rows if case.check.area == "walk" and case.row.id.startswith("classes"))
     with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
         session.discover((), subjects)
-        model = RowModels(session.target, session.survey).build_model(case)
+        model = RowModels(session.target, session.discovery_result).build_model(case)
     assert isinstance(model, DeployedModel)
     steps = DeployedSteps("classes", model)
     step = {**steps.neutral, "classes": "1", "count": count}

@@ -214,9 +214,9 @@ def test_a_watch_that_was_cut_short_knows_who_is_not_interoperable(
     ],
 )
 def test_a_report_names_the_clients(names: list[str], name: str | None, version: str | None) -> None:
-    survey = summarize_clients(traffic(sent(1)).list_results(), names)
-    assert (survey.name, survey.version) == (name, version)
-    assert set(survey.offered) == {"protocol", "binary_tensor_data"}
+    discovery_result = summarize_clients(traffic(sent(1)).list_results(), names)
+    assert (discovery_result.name, discovery_result.version) == (name, version)
+    assert set(discovery_result.offered) == {"protocol", "binary_tensor_data"}
 
 
 # --- what a client makes of answers -----------------------------------------------------------------------------------

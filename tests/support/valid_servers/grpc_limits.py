@@ -209,7 +209,7 @@ def grpc_older_versions_are_not_loaded(original: Any, models: Any, message: Mess
 
 
 grpc_inference_without_a_version_is_refused = steps.MODEL_INFER.refuse(
-    when=lambda message: not message.model_version, surveyed=True
+    when=lambda message: not message.model_version, in_discovery=True
 ).says("The server refuses inference calls without a version.")
 
 

@@ -110,7 +110,7 @@ model_metadata_with_little = steps.DESCRIBE_MODEL.after(
 ).says("The model metadata have no `versions`, and an empty `platform`.")
 
 
-@variation(steps.FIND_MODEL, surveyed=True)
+@variation(steps.FIND_MODEL, in_discovery=True)
 def scores_is_a_model_of_the_vendor(original: Any, service: Any, http: Any) -> Model:
     """The server has another model with the name of a role, under other tensor names."""
     found: Model = original(service, http)

@@ -63,7 +63,7 @@ def server_metadata_are_at_a_path_with_a_slash(original: Any, application: Any, 
 
 
 inference_without_a_version_is_refused = steps.INFER.refuse(
-    when=lambda http: not has_version(http), status=404, surveyed=True
+    when=lambda http: not has_version(http), status=404, in_discovery=True
 ).says("The server refuses inference requests without a version, and describes models without one.")
 no_paths_with_a_version = steps.FIND_MODEL.refuse(when=has_version, status=404).says(
     "The server has no paths with a version, although the model metadata list one."
