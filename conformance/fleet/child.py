@@ -15,11 +15,14 @@ import threading
 
 import pytest
 
+from conformance.judging.scheduling import FLEET_VARIABLE
+
 
 def main() -> int:
     """Run pytest and return its exit status."""
     lifeline = os.dup(0)  # pytest replaces stdin
     arguments: list[str] = json.loads(_read_line(lifeline))
+    os.environ[FLEET_VARIABLE] = "1"
     threading.Thread(target=_kill_group_when_closed, args=(lifeline,), daemon=True).start()
     return int(pytest.main(arguments))
 

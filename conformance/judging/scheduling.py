@@ -25,6 +25,8 @@ MAX_CONNECTIONS = 16
 # Processes for each core of this machine, and one more, for a target that answers fast; more would only compete.
 PROCESSES_PER_CORE = 2
 MAX_FAST_PROCESSES = 8
+# In the environment of a run of a fleet: its runs share the cores, and a thread of its process waits for the parent.
+FLEET_VARIABLE = "OIP_FLEET_RUN"
 
 
 def is_concurrency_safe(case: Case) -> bool:
@@ -69,10 +71,12 @@ def choose_connections(latency: float | None, cores: int | None = None) -> int:
 
 
 def count_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use; 1 in a run of a fleet."""
+    if FLEET_VARIABLE in os.environ:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def can_fork() -> bool:
     """Return whether this process may fork: not where the system has no fork, or another thread may hold a lock."""
-    return hasattr(os, "fork") and threading.active_count() == 1
+    return hasattr(os, "fork") and threading.active_count() == 1 + (FLEET_VARIABLE in os.environ)

@@ -66,6 +66,13 @@ def test_a_run_leaves_what_a_run_leaves_and_no_secret(
     assert not (tmp_path / "summary").exists()
 
 
+@pytest.mark.parametrize(("limits", "connections"), [("", None), ("limits.connections = 2", 2)])
+def test_runs_of_a_fleet_share_the_cores(tmp_path: Path, url: str, limits: str, connections: int | None) -> None:
+    unit_runner.judge_unit(unit(tmp_path, url, limits, PLAIN))
+    found = read_valid_report(tmp_path / "a" / "report.json")
+    assert found["options"].get("connections") == connections
+
+
 def test_without_a_folder_the_files_come_back(tmp_path: Path, url: str) -> None:
     outcome = unit_runner.judge_unit(replace(unit(tmp_path, url), folder="", evidence=False))
     assert sorted(outcome.files) == ["report.html", "report.json", "run.log", "target.toml"]
