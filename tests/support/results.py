@@ -37,9 +37,15 @@ LISTED: Final = ("requirements", "rows")
 def summarize(report: Entry) -> dict[str, Any]:
     """Return the summary of a whole report, which has the form of `schemas/summary.schema.json`."""
     kept = {name: value for name, value in report.items() if name not in DROPPED}
-    requirements = [_members(entry, OF_REQUIREMENT) for entry in report["requirements"]]
+    requirements = [_summarize_requirement(entry) for entry in report["requirements"]]
     rows = list(_summarize_rows(report["rows"]))
     return {"schema": kept.pop("schema"), SUMMARY: True, **kept, "requirements": requirements, "rows": rows}
+
+
+def _summarize_requirement(entry: Entry) -> dict[str, Any]:
+    """Return the entry of a requirement; no page of results says which models would have to be deployed."""
+    kept = _members(entry, OF_REQUIREMENT)
+    return {**kept, "unjudged": {**kept["unjudged"], "needs": []}} if "unjudged" in kept else kept
 
 
 def _summarize_rows(rows: Sequence[Entry]) -> Iterator[Entry]:
