@@ -40,4 +40,6 @@ def defer_signals() -> Iterator[None]:
 
 
 def _raise_interrupt(_number: int, _frame: FrameType | None) -> None:
+    # `timeout` signals the process and then its group: a second interrupt would end pytest while it handles the first.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt("terminated")

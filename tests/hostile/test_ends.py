@@ -60,17 +60,19 @@ def start_judging(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[by
 
 
 @pytest.mark.parametrize(
-    ("number", "workers"),
-    [(signal.SIGINT, ()), (signal.SIGTERM, ("-n", "2"))],
-    ids=["sigint-one-process", "sigterm-two-workers"],
+    ("number", "workers", "times"),
+    [(signal.SIGINT, (), 1), (signal.SIGTERM, (), 2), (signal.SIGTERM, ("-n", "2"), 1)],
+    ids=["sigint-one-process", "sigterm-twice", "sigterm-two-workers"],
 )
 def test_a_signal_ends_the_run_and_all_that_it_started(
-    tmp_path: Path, number: signal.Signals, workers: tuple[str, ...]
+    tmp_path: Path, number: signal.Signals, workers: tuple[str, ...], times: int
 ) -> None:
     with start_judging(tmp_path, *workers) as run:
         started = find_children(run.pid)
         assert started
-        run.send_signal(number)
+        for _ in range(times):
+            run.send_signal(number)
+            time.sleep(0.05)  # or the system makes one signal of several
         status = run.wait(LIMIT)
     text = (tmp_path / "out").read_text()
     report = json.loads((tmp_path / "r.json").read_text())
