@@ -44,6 +44,7 @@ class CrashTracker:
     is_one_of_several: bool = False
     suspected: Case | None = None
     _is_settled: bool = False
+    _in_flight: tuple[Case, ...] = ()
     _was_legal_before: bool = True
 
     def find_violation(self, case: Case, lost: TargetLostError) -> UnmetError | None:
@@ -68,7 +69,8 @@ class CrashTracker:
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
         after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
         named = self._choose_requirement(last, is_legal=is_legal if own else self._was_legal_before)
-        return UnmetError(f"{EXPECTED}{after}", str(lost), last, requirement=named)
+        beside = f", or for a request in flight of {', '.join(case.label for case in self._in_flight)}"
+        return UnmetError(f"{EXPECTED}{after}{beside if self._in_flight else ''}", str(lost), last, requirement=named)
 
     def _choose_requirement(self, last: Reply | None, *, is_legal: bool) -> str:
         """Return the requirement that a crash violates; it depends on whether the last request was legal."""
@@ -127,9 +129,10 @@ class CrashTracker:
             self.suspected = case if is_open else None
             self.begin_row(case)
 
-    def begin_row(self, case: Case) -> None:
-        """Note that the last request before a crash is one of this row."""
-        self._was_legal_before = sends_legal_requests(case)
+    def begin_row(self, case: Case, in_flight: Sequence[Case] = ()) -> None:
+        """Note that the last request before a crash is one of this row, or one in flight of other rows."""
+        self._was_legal_before = all(map(sends_legal_requests, (case, *in_flight)))
+        self._in_flight = tuple(in_flight)
 
 
 def sends_legal_requests(case: Case) -> bool:

@@ -131,8 +131,10 @@ class ProcessPool:
         """If the server has ended for good, judge the first row first whose request may have ended it."""
         ended = [pair for pair in abandoned if pair[1].reason is AbandonReason.ENDED]
         if ended and not self.session.target.is_back():
-            case, error = next((pair for pair in ended if pair[1].unanswered), ended[0])
-            self._found[case.key] = self.session.judge_fatal_row(case, error.unanswered)
+            suspects = [pair for pair in ended if pair[1].unanswered] or ended[:1]
+            (case, error), *others = suspects
+            in_flight = [other for other, _ in others]
+            self._found[case.key] = self.session.judge_fatal_row(case, error.unanswered, in_flight)
 
     def _judge_in_processes(self, rows: Sequence[Case], processes: int) -> dict[int, _Found]:
         """Return what forked processes found, by the places of the rows; without rows that no process ended."""

@@ -162,15 +162,16 @@ class Session:
         """Return a judge for a forked process, whose rows are judged while other processes judge others."""
         return ConcurrentJudge(self._judge)
 
-    def judge_fatal_row(self, case: Case, unanswered: Exchange | None) -> CheckResult:
+    def judge_fatal_row(self, case: Case, unanswered: Exchange | None, in_flight: Sequence[Case] = ()) -> CheckResult:
         """Return the result of a row during which the server ended for good, in another process.
 
         Args:
             case: the row.
             unanswered: the request of the row that got no answer; None if another row may have ended the server.
+            in_flight: other rows that were waiting for an answer as well; one of them may have ended the server.
         """
         self.target.last = unanswered or self.target.last
-        self._judge.crashes.begin_row(case)
+        self._judge.crashes.begin_row(case, in_flight)
         return self.judge(case)
 
     def find_fatal_row(self) -> str | None:

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ import httpcore
 import pytest
 
 from conformance.judging import process_pool
-from conformance.judging.concurrent_judge import ConcurrentJudge
+from conformance.judging.concurrent_judge import AbandonedError, AbandonReason, ConcurrentJudge
 from conformance.judging.process_pool import ProcessPool
 from conformance.judging.scheduling import choose_connections
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
 from conformance.spec.check import Case, format_key
 from conformance.spec.outcome import Outcome
+from conformance.spec.result import CheckResult
 from conformance.transport import har, journal, settings
 from conformance.transport.settings import RateLimit
 from conformance.transport.target import Target
@@ -190,6 +192,22 @@ def test_the_row_that_ends_the_server_for_good_is_named(tmp_path: Path) -> None:
     failed = [one for one in found.results if one.outcome is Outcome.FAIL]
     assert [one.failure.requirement for one in failed if one.failure] == ["OIP-ALIVE-LEGAL"]
     assert [found.fatal_row] == [format_key(one.id, one.row) for one in failed]
+
+
+def test_a_crash_during_several_requests_names_the_rows_of_all() -> None:
+    first, second = rows("ordering")[:2]
+    with run_bundled() as url, Session(Target(settings.make_settings(url))) as session:
+        session.discover()
+        last = session.target.last
+    assert last
+    ended = [AbandonedError(AbandonReason.ENDED, replace(last, status=None)) for _ in range(2)]
+    pool = ProcessPool(session, 2)
+    pool._find_fatal_row(list(zip((first, second), ended, strict=True)))
+    failed = pool._found[first.key]
+    assert isinstance(failed, CheckResult)
+    assert failed.failure
+    assert failed.failure.requirement == "OIP-ALIVE-LEGAL"
+    assert second.label in failed.failure.expected
 
 
 def test_processes_share_the_rate_limit() -> None:
