@@ -2,15 +2,16 @@
 
     python -m tests.support.quick_rows    # try what is new on the faults, and write the rows
 
-The set is small and cheap: greedily, the row that covers most for what it costs comes next, until each fault of the
-kill matrices, each requirement that a server in docs/results does not meet, each requirement and each check has a row.
+The set is cheap: greedily, the row that covers most for what it costs comes next, until each requirement has a row of
+each of its checks, and rows of several checks see each fault of the kill matrices and each requirement that a server in
+docs/results does not meet: the faults that count are those that nobody knows yet, and they resemble the known ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Set
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from conformance.judging import quick_rows
@@ -35,8 +36,9 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 # What a row costs besides its time, in the same milliseconds: its place in a small set.
 COST_OF_A_ROW_MS = 8
 DEFAULT_COST_MS = 4  # of rows that are no candidates
-# The same where one row takes the place of several: the number of rows is limited.
-PLACE_MS = 120
+# A fault that nobody knows yet resembles known ones: rows of so many checks see each, and each further one weighs less.
+CHECKS_OF_A_FAULT = 4
+FIRST, AGAIN = 18, 6
 UNMET = ("fail", "advisory")
 
 Covered = Mapping[str, Collection[Key]]  # what has to be covered -> the rows that do
@@ -54,74 +56,53 @@ def list_unmet() -> dict[str, list[Key]]:
 
 
 def list_named(rows: Mapping[Key, Case]) -> dict[str, list[Key]]:
-    """Return the rows of each check and of each requirement; rows that have crashed servers stand for neither."""
+    """Return the rows of each check for each of its requirements, without rows that have crashed servers."""
     found: dict[str, list[Key]] = {}
     for key, (check, row) in rows.items():
-        for name in () if row.dangerous else (check.id, *Case(check, row).requirements):
-            found.setdefault(name, []).append(key)
+        for name in () if row.dangerous else Case(check, row).requirements:
+            found.setdefault(f"{check.id} {name}", []).append(key)
     return found
 
 
-def choose_rows(wanted: Covered, costs: Mapping[Key, int]) -> list[Key]:
-    """Return few and cheap rows that cover everything, those first that cover most for what they cost."""
-    chosen = list(_choose_greedily(wanted, costs))
-    for key in reversed(chosen):
-        others = [other for other in chosen if other != key]
-        if all(not set(keys).isdisjoint(others) for keys in wanted.values() if key in keys):
-            chosen = others
-    while len(merged := _merge_rows(chosen, wanted, costs)) < len(chosen):
-        chosen = merged
-    return chosen
+def choose_rows(wanted: Covered, costs: Mapping[Key, int], seen: Set[str] = frozenset()) -> list[Key]:
+    """Return cheap rows that cover everything, those first that cover most for what they cost.
 
-
-def _merge_rows(chosen: list[Key], wanted: Covered, costs: Mapping[Key, int]) -> list[Key]:
-    """Return fewer rows where one that was not chosen covers what several alone cover, at no higher cost."""
-    covers = _list_covered(wanted)
-    for one in sorted(covers.keys() - set(chosen)):
-        users = Counter(name for key in chosen for name in covers.get(key, ()))
-        spare = [key for key in chosen if all(users[name] > 1 or name in covers[one] for name in covers.get(key, ()))]
-        if len(spare) < 2:
-            continue
-        users.update(covers[one])
-        dropped = []
-        for key in spare:
-            if all(users[name] > 1 for name in covers.get(key, ())):
-                dropped.append(key)
-                users.subtract(covers.get(key, ()))
-        if _weigh([one], costs) < _weigh(dropped, costs):
-            chosen = [*(key for key in chosen if key not in dropped), one]
-    return chosen
-
-
-def _weigh(keys: Collection[Key], costs: Mapping[Key, int]) -> int:
-    return sum(PLACE_MS + costs.get(key, DEFAULT_COST_MS) for key in keys)
-
-
-def _list_covered(wanted: Covered) -> dict[Key, set[str]]:
-    covers: dict[Key, set[str]] = {}
-    for name, keys in wanted.items():
-        for key in keys:
-            covers.setdefault(key, set()).add(name)
-    return covers
-
-
-def _choose_greedily(wanted: Covered, costs: Mapping[Key, int]) -> Iterator[Key]:
+    What is `seen` is covered by rows of up to `CHECKS_OF_A_FAULT` checks, where so many see it.
+    """
     covers: dict[Key, set[str]] = {key: set() for key in costs}
     for name, keys in wanted.items():
         for key in keys:
             covers.setdefault(key, set()).add(name)
-    while gains := {key: len(names) for key, names in covers.items() if names}:
-        best = max(gains, key=lambda key: gains[key] / (COST_OF_A_ROW_MS + costs.get(key, DEFAULT_COST_MS)))
-        yield best
-        names = covers.pop(best)
-        covers = {key: covered - names for key, covered in covers.items()}
+    checks: dict[str, set[str]] = {name: set() for name in wanted}
+
+    def weigh(key: Key) -> float:
+        gains = (_weigh_again(key[0], checks[name], name in seen) if checks[name] else FIRST for name in covers[key])
+        return -sum(gains) / (COST_OF_A_ROW_MS + costs.get(key, DEFAULT_COST_MS))
+
+    chosen: list[Key] = []
+    queue = [(weigh(key), key) for key in covers if covers[key]]
+    heapify(queue)
+    while queue:  # a row weighs less with each one chosen, so that only the heaviest has to be weighed again
+        weight, best = heappop(queue)
+        if (now := weigh(best)) == weight:
+            chosen.append(best)
+            for name in covers[best]:
+                checks[name].add(best[0])
+        elif now:
+            heappush(queue, (now, best))
+    return chosen
+
+
+def _weigh_again(check: str, checks: Collection[str], is_seen: bool) -> int:
+    """Return the weight of a row of one more check for what is covered already."""
+    return AGAIN // len(checks) if is_seen and check not in checks and len(checks) < CHECKS_OF_A_FAULT else 0
 
 
 def sort_rows(chosen: Collection[Key], seen: Covered, costs: Mapping[Key, int], places: Mapping[Key, int]) -> list[Key]:
     """Sort rows: those first that see most unseen faults, the others in the order of the suite."""
     ordered = sorted(chosen, key=places.__getitem__)
     own = {name: [key for key in keys if key in chosen] for name, keys in seen.items()}
-    telling = list(_choose_greedily(own, {key: costs.get(key, DEFAULT_COST_MS) for key in ordered}))
+    telling = choose_rows(own, {key: costs.get(key, DEFAULT_COST_MS) for key in ordered})
     return [*telling, *(key for key in ordered if key not in telling)]
 
 
@@ -133,7 +114,7 @@ def list_seen(record: Record) -> dict[str, Collection[Key]]:
 def choose_server_rows(record: Record) -> list[Key]:
     """Return the rows for servers, in their order."""
     rows, seen = list_server_rows(), list_seen(record)
-    chosen = choose_rows({**list_named(rows), **seen}, record.costs)
+    chosen = choose_rows({**list_named(rows), **seen}, record.costs, seen.keys())
     return sort_rows(chosen, seen, record.costs, {key: place for place, key in enumerate(rows)})
 
 
@@ -145,7 +126,7 @@ def choose_client_rows() -> list[Key]:
     keys = add_candidates(rows, (key for found in seen.values() for key in found))
     costs = dict.fromkeys(keys, DEFAULT_COST_MS)
     known = {f"fault {name}": [key for key in found if key in costs] for name, found in seen.items()}
-    chosen = choose_rows({**list_named({key: rows[key] for key in keys}), **known}, costs)
+    chosen = choose_rows({**list_named({key: rows[key] for key in keys}), **known}, costs, known.keys())
     return sort_rows(chosen, known, costs, {key: place for place, key in enumerate(rows)})
 
 
