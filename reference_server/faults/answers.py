@@ -140,6 +140,11 @@ one_output_without_its_array = steps.ENCODE.before(
     "OIP-OUTPUT-MEMBERS",
     answer=lambda answer: answer | {"outputs": answer["outputs"][0]},
     when=lambda answer: len(answer["outputs"]) == 1,
+names_of_outputs_in_capitals = steps.ENCODE_OUTPUT.change_entry(
+    ("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ALL", "RAW-OUTPUTS"),
+    lambda entry: entry | {"name": entry["name"].upper()},
+).says("The server writes the names of outputs in capital letters.")
+
 ).says("If an answer has one output, `outputs` is the object of that output instead of an array.")
 several_outputs_by_their_names = steps.ENCODE.before(
     "OIP-OUTPUT-MEMBERS",

@@ -177,7 +177,7 @@ surplus_elements_dropped = steps.FLATTEN.before(
 text_taken_for_zero = steps.DECODE_JSON.before(
     ("OIP-COERCE", "OIP-RANGE"),
     data=lambda data: [0 if isinstance(item, str) else item for item in data],
-    when=lambda datatype: datatype == "INT32",
+    when=lambda datatype, data: datatype == "INT32" and isinstance(data, list),
 ).says("The server reads a string in INT32 JSON data as 0.")
 first_of_an_array_taken = parse_leniently("OIP-REFUSAL", lambda text: json.loads(text)[0]).says(
     "The server accepts an array of requests and answers only the first request."

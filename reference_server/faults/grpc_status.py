@@ -42,8 +42,8 @@ grpc_strings_past_the_end_are_cut = steps.DECODE_RAW.before(
 grpc_inputs_without_contents_are_zeros = steps.PARSE_CALL_INPUT.instead(
     "GRPC-CONTENTS-MISSING",
     lambda entry: Tensor("INT32", tuple(entry.shape), np.zeros(math.prod(entry.shape), "<i4")),
-    when=lambda spec, entry, raw: raw is None and not entry.HasField("contents") and spec.datatype == "INT32",
-).says("The server reads an INT32 input without contents as zeros.")
+    when=lambda spec, entry, raw: raw is None and not entry.contents.ByteSize() and spec.datatype == "INT32",
+).says("The server reads an INT32 input without contents, or with empty contents, as zeros.")
 
 
 @fault(steps.LIST_RAW_CONTENTS, breaks="GRPC-RAW-EXTRA")
@@ -83,6 +83,19 @@ def grpc_inputs_taken_by_position(original: Any, model: Any, message: Any) -> An
     for item in message.inputs:
         if item.name not in names and free:
             item.name = free.pop(0)
+    return original(model, message)
+
+
+@fault(steps.PARSE_CALL_INPUTS, steps.PARSE_CALL_OUTPUTS, breaks=("OIP-REFUSAL/grpc", "OIP-SIGNATURE/grpc"))
+def grpc_names_found_in_any_case(original: Any, model: Any, message: Message) -> Any:
+    """The server ignores the case of the names of inputs and outputs, and uses the last typed input of a name."""
+    names = {spec.name.lower(): spec.name for spec in (*model.inputs, *model.outputs)}
+    for entry in (*message.inputs, *message.outputs):
+        entry.name = names.get(entry.name.lower(), entry.name)
+    if not message.raw_input_contents:
+        last = {entry.name: entry for entry in message.inputs}
+        del message.inputs[:]
+        message.inputs.extend(last.values())
     return original(model, message)
 
 

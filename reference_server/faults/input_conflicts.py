@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reference_server.faults import Fault, fault, steps
-from reference_server.faults.edits import drop_members, get_size, has_listed_objects, has_named_inputs, set_size
+from reference_server.faults.edits import (
+    drop_members,
+    get_entries,
+    get_size,
+    has_listed_objects,
+    has_named_inputs,
+    set_size,
+)
 from reference_server.faults.sizes import count_native_bytes, get_remaining
 from reference_server.members import Object
 from reference_server.models import Model
@@ -192,6 +199,23 @@ def _has_neither(entry: Object) -> bool:
     return entry.get("data") is None and get_size(entry) is None
 
 
+missing_data_taken_for_zeros = steps.PARSE_INPUT.before(
+    ("OIP-REFUSAL", "BIN-SIZE-MISSING"),
+    entry=lambda entry: entry | {"data": [0] * math.prod(entry["shape"])},
+    when=lambda entry, spec, rest: (
+        rest is None and spec.datatype == "INT32" and _has_neither(entry) and has_integer_shape(entry)
+    ),
+).says("If `data` of an INT32 input are missing or null and the request has no binary data, the server uses zeros.")
+element_outside_of_an_array_fills_the_tensor = steps.DECODE_JSON.before(
+    "OIP-REFUSAL",
+    data=lambda data, shape: [data] * math.prod(shape),
+    when=lambda data: type(data) in (int, str),
+).says("If `data` are a number or a string instead of an array, the server fills the tensor with it.")
+null_elements_taken_for_zero = steps.DECODE_JSON.before(
+    "OIP-RANGE",
+    data=lambda data, datatype: [("" if datatype == "BYTES" else 0) if item is None else item for item in data],
+    when=lambda data: isinstance(data, list),
+).says("The server reads null among the elements of JSON data as 0 or an empty string.")
 strings_without_a_size_take_the_rest = steps.PARSE_INPUT.before(
     "BIN-SIZE-MISSING",
     entry=lambda entry, rest: set_size(entry, len(get_remaining(rest))),
@@ -273,3 +297,39 @@ def bytes_of_a_repeated_output_sent_once(original: Any, model: Model, asked: Any
 bytes_of_a_repeated_input_left_to_the_next = reread_inputs(
     ("OIP-TWICE-SAFE",), lambda inputs, _: drop_duplicates(inputs)
 ).says("The server skips a repeated binary input but not its bytes, which the next input reads.")
+
+# --- types and names of members ---------------------------------------------------------------------------------------
+
+
+def _drop_other_types(found: Object) -> Object:
+    types = {"id": str, "parameters": dict, "outputs": list}
+    return {name: value for name, value in found.items() if isinstance(value, types.get(name, object))}
+
+
+members_of_another_type_taken_for_absent = steps.PARSE_OBJECT.after("OIP-MEMBER-MISSING", _drop_other_types).says(
+    "The server ignores an `id`, `parameters` and `outputs` of another type than the protocol defines."
+)
+null_members_are_internal_errors = steps.PARSE_OBJECT.refuse(
+    "OIP-ERROR-STATUS",
+    lambda result: any(item.get("parameters", {}) is None for item in [result, *get_entries(result, "outputs")]),
+    status=500,
+).says("The server answers 500 if `parameters` of a request or an output are null.")
+
+
+def _match_names(specs: Sequence[TensorSpec], entries: list[Object]) -> list[Object]:
+    """Return inputs or outputs under the names of the model, found in any case; the last one of a name counts."""
+    names = {spec.name.lower(): spec.name for spec in specs}
+    matched = [entry | {"name": names.get(str(entry.get("name")).lower(), entry.get("name"))} for entry in entries]
+    return list({str(entry["name"]): entry for entry in matched}.values()) if matched != entries else entries
+
+
+inputs_found_in_any_case = steps.PARSE_INPUTS.before(
+    ("OIP-REFUSAL", "OIP-SIGNATURE"),
+    request=lambda request, model: request | {"inputs": _match_names(model.inputs, request["inputs"])},
+    when=lambda request: has_listed_objects(request, "inputs"),
+).says("The server ignores the case of the names of inputs, and uses the last input of a name.")
+outputs_found_in_any_case = steps.PARSE_OUTPUTS.before(
+    "OIP-REFUSAL",
+    request=lambda request, model: request | {"outputs": _match_names(model.outputs, request["outputs"])},
+    when=lambda request: has_listed_objects(request, "outputs"),
+).says("The server ignores the case of the names of requested outputs.")

@@ -238,7 +238,9 @@ def sizes_behind_other_parameters_lost(original: Any, data: Any) -> Object:
 
 
 id_behind_the_inputs_lost = steps.PARSE_OBJECT.after(
-    "OIP-WRITTEN", lambda found: drop_members(found, "id"), when=lambda result: is_member_after(result, "id", "inputs")
+    ("OIP-WRITTEN", "OIP-MEMBER-MISSING"),
+    lambda found: drop_members(found, "id"),
+    when=lambda result: is_member_after(result, "id", "inputs"),
 ).says("The server ignores the `id` of a request if `id` comes after `inputs`.")
 escaped_names_of_tensors_not_recognised = refuse_text("OIP-WRITTEN", rb'"name"\s*:\s*"[^"]*\\u').says(
     "The server does not recognise a tensor name that contains a Unicode escape."

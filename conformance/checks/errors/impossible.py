@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conformance.checks.errors.impossible_requests import MISNAMED_INPUTS, ONE_INPUT, REFUSALS, SPECIAL_CHARACTERS
+from conformance.checks.errors.impossible_requests import (
+    MISNAMED_INPUTS,
+    ONE_INPUT,
+    REFUSALS,
+    SPECIAL_CHARACTERS,
+    list_first_output,
+)
 from conformance.checks.support.inputs import find_distinct_model, sample_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import (
     Fault,
     make_call_refusals,
     send_typed_contents,
+    with_own_names,
 )
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.expect.unmet import UnmetError
@@ -21,7 +28,7 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import JSON
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.target import Target
-from conformance.wire.edits import Drop, Set, cut, plus, update
+from conformance.wire.edits import Drop, Repeat, Set, cut, plus, update
 from conformance.wire.message_edits import Body
 
 # --- calls with one fault ---------------------------------------------------------------------------------------------
@@ -36,12 +43,37 @@ _MISNAMED_INPUTS = (
         ONE_INPUT,
         unknown=True,
     ),
+    Fault(
+        "input-in-lower-case",
+        "identity_int32",
+        Set("inputs.0.name", str.lower),
+        start=with_own_names(send_typed_contents),
+        unknown=True,
+    ),
+    Fault(
+        "further-input-in-lower-case",
+        "add_sub",
+        (
+            Repeat("inputs.0"),
+            Set("inputs.-1.name", str.lower),
+            Set("inputs.-1.contents", {"int_contents": [70, 80, 90]}),
+        ),
+        start=with_own_names(send_typed_contents),
+        unknown=True,
+    ),
 )
 IMPOSSIBLE_CALLS = (
     Fault("unknown-model", "identity_int32", Set("model_name", "there-is-no-such-model"), JSON, unknown=True),
     Fault("unknown-model-with-signs", "identity_int32", Set("model_name", SPECIAL_CHARACTERS), unknown=True),
     Fault(
         "unknown-output", "identity_int32", Set("outputs", [{"name": "THERE_IS_NO_SUCH_OUTPUT"}]), JSON, unknown=True
+    ),
+    Fault(
+        "output-in-lower-case",
+        "identity_int32",
+        Set("outputs.0.name", str.lower),
+        start=with_own_names(list_first_output),
+        unknown=True,
     ),
     Fault("no-inputs", "identity_int32", Drop("inputs"), JSON),
     Fault("needed-input-missing", "add_sub", Drop("inputs.-1")),
@@ -88,7 +120,7 @@ def impossible_request_has_an_error_status(target: AnyTarget, model: Model, refu
 )
 @rows(*make_refusal_rows(REFUSALS, "OIP-RANGE"))
 def word_for_an_integer_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses a word in place of a number, and an integer beyond the range of its datatype."""
+    """The server refuses a word or null in place of an element, and an integer beyond the range of its datatype."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 
@@ -170,7 +202,7 @@ def data_nested_otherwise_are_refused(target: Target, model: Model, refusal: Ref
 @check("errors.incomplete-request-is-refused", requirements="OIP-MEMBER-MISSING")
 @rows(*make_refusal_rows(REFUSALS, "OIP-MEMBER-MISSING"))
 def incomplete_request_is_refused(target: Target, model: Model, refusal: Refusal) -> None:
-    """The server refuses an input without name, shape or datatype, and an output without name."""
+    """The server refuses a request whose members are missing or have another type than their object defines."""
     expect_refusal(target, model, refusal.message(model), refusal.described)
 
 

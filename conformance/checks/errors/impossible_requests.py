@@ -6,7 +6,7 @@ the inputs of any deployed model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from struct import pack
@@ -20,10 +20,11 @@ from conformance.checks.support.wrong_requests import (
     make_refusals,
     send_binary,
     send_json,
+    with_own_names,
 )
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
-from conformance.spec.extensions import BINARY
+from conformance.spec.extensions import BINARY, CLASSES
 from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, Fit
 from conformance.wire.datatypes import INTEGERS, lookup
 from conformance.wire.edits import Drop, Repeat, Set, cut, enclosed, plus, replaced, times, update
@@ -177,6 +178,13 @@ def _list_outputs(*names: str) -> Edit:
     return Set("outputs", [{"name": name} for name in names])
 
 
+def _fill_member(name: str, path: str, values: Mapping[str, Any], role: str = "identity_int32") -> Iterator[Fault]:
+    """Yield a row for each of these values of one member; `name` stands for the member in their ids."""
+    start = list_first_output if path.startswith("outputs.") else None
+    for word, value in values.items():
+        yield Fault(f"{name}-{word}", role, Set(path, value), start=start)
+
+
 def _write_binary(datatype: str, shape: Sequence[int], data: bytes) -> tuple[Edit, ...]:
     """Return edits that give the first input another datatype and shape, and binary data that match both."""
     size = {"binary_data_size": len(data)}
@@ -200,6 +208,12 @@ IMPOSSIBLE_REQUESTS = (
     Fault("one-input-twice-and-the-other-never", "add_sub", _set_first(name="A")),
     Fault("unknown-output", "identity_int32", _list_outputs("NO_SUCH_OUTPUT"), JSON),
     Fault(
+        "output-in-lower-case",
+        "identity_int32",
+        Set("outputs.0.name", str.lower),
+        start=with_own_names(list_first_output),
+    ),
+    Fault(
         "unknown-output-beside-a-known-one",
         "add_sub",
         (Repeat("outputs.0"), Set("outputs.1.name", "PRODUCT")),
@@ -214,6 +228,14 @@ IMPOSSIBLE_REQUESTS = (
     Fault("one-element-too-few", "identity_int32", _set_first(data=[1, 2])),
     Fault("one-element-too-many", "identity_int32", _set_first(data=[1, 2, 3, 4])),
     Fault("no-elements", "identity_int32", _set_first(data=[])),
+    Fault("data-left-out", "identity_int32", Drop("inputs.0.data"), ONE_INPUT),
+    Fault("data-of-the-second-input-left-out", "add_sub", Drop("inputs.1.data")),
+    *_fill_member("inputs", "inputs", {"null": None, "an-object": {}, "of-null": [None]}),
+    *_fill_member(
+        *("data", "inputs.0.data"),
+        {"null": None, "an-object": {}, "a-number": 7, "an-empty-string": "", "of-empty-arrays": [[], [], []]},
+    ),
+    *_fill_member("strings", "inputs.0.data", {"null": None, "one-string": "a"}, "identity_bytes"),
     Fault("one-string-too-few", "identity_bytes", _set_first(data=["a", "b"])),
     Fault("one-item-for-a-batch-of-two", "batching", _set_first(shape=[2, 3], data=[1, 2, 3])),
     Fault("nested-array-too-short", "rank2", _set_first(shape=[2, 2], data=[[1, 2], [3]])),
@@ -232,10 +254,12 @@ IMPOSSIBLE_REQUESTS_TO_DEPLOYED_MODELS = (
     Fault("one-item-too-many", None, Set("inputs.0", repeat_last_item), JSON),
     Fault("first-dimension-right-in-64-bits", None, Set("inputs.0.shape.0", plus(2**64)), SOME_DIMENSION),
 )
-# No document specifies how a server coerces a word to an integer.
+# No document specifies how a server coerces a word, or null, to an integer.
 WORDS_FOR_INTEGERS = (
     Fault("elements-of-another-type", "identity_int32", _set_first(data=["a", "b", "c"])),
     Fault("one-word-among-integers", "identity_int32", _set_first(data=[1, "b", 3])),
+    Fault("null-among-integers", "identity_int32", _set_first(data=[1, None, 3])),
+    Fault("null-among-strings", "identity_bytes", _set_first(data=["a", None, "c"])),
     Fault("word-for-the-first-number", None, Set("inputs.0.data.0", "word"), Fit(inputs=SCORE_DATATYPES, is_json=True)),
     Fault("word-for-the-first-integer", None, Set(f"{FIRST_INTEGERS}.data.0", "word"), SOME_INTEGERS),
     Fault("integer-right-in-its-low-bits", None, Set(FIRST_INTEGERS, exceed_range), SOME_INTEGERS),
@@ -244,6 +268,13 @@ WORDS_FOR_INTEGERS = (
 _MISNAMED_INPUTS = (
     Fault("input-under-an-unknown-name", "identity_int32", _set_first(name="NO_SUCH_INPUT"), ONE_INPUT),
     Fault("one-of-two-inputs-under-an-unknown-name", "add_sub", _set_first(name="C")),
+    Fault("input-in-lower-case", "identity_int32", Set("inputs.0.name", str.lower), start=with_own_names(send_json)),
+    Fault(
+        "further-input-in-lower-case",
+        "add_sub",
+        (Repeat("inputs.0"), Set("inputs.-1.name", str.lower), Set("inputs.-1.data", [70, 80, 90])),
+        start=with_own_names(send_json),
+    ),
 )
 METADATA_CONFLICTS = (
     Fault("floats-for-integers", "identity_int32", _set_first(datatype="FP32", data=[1.5, 2.5, 3.5])),
@@ -349,6 +380,27 @@ WRONG_NESTINGS = (
         tensors=sample_inputs,
     ),
 )
+# name in a row's id, path of a member -> values of another type than the member has
+_OTHER_TYPES: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("name", "inputs.0.name"): {"null": None, "a-number": 0},
+    ("datatype", "inputs.0.datatype"): {"null": None, "a-number": 32},
+    ("shape", "inputs.0.shape"): {
+        "null": None,
+        "a-number": 3,
+        "a-string": "3",
+        "an-object": {"0": 3},
+        "nested": [[3]],
+        "of-null": [None],
+        "of-a-string": ["3"],
+        "of-a-fraction": [3.5],
+    },
+    ("outputs", "outputs"): {"a-string": "OUTPUT", "an-object": {"name": "OUTPUT"}, "of-a-name": ["OUTPUT"]},
+    ("output-name", "outputs.0.name"): {"null": None, "a-number": 0},
+    ("id", "id"): {"a-number": 7, "an-object": {}},
+    ("parameters", "parameters"): {"a-string": "none", "an-array": []},
+    ("input-parameters", "inputs.0.parameters"): {"an-array": []},
+    ("output-parameters", "outputs.0.parameters"): {"an-array": []},
+}
 INCOMPLETE_REQUESTS = (
     Fault("input-without-datatype", "identity_int32", Drop("inputs.0.datatype"), JSON),
     Fault("strings-without-datatype", "identity_bytes", Drop("inputs.0.datatype")),
@@ -358,20 +410,36 @@ INCOMPLETE_REQUESTS = (
     Fault("fixed-input-without-shape", "fixed", Drop("inputs.0.shape")),
     Fault("input-without-name", "identity_int32", Drop("inputs.0.name"), JSON),
     Fault("second-input-without-name", "add_sub", Drop("inputs.1.name")),
-    Fault("datatype-null", "identity_int32", _set_first(datatype=None)),
-    Fault("datatype-a-number", "identity_int32", _set_first(datatype=32)),
-    Fault("shape-a-number", "identity_int32", _set_first(shape=3)),
-    Fault("shape-a-string", "identity_int32", _set_first(shape="3")),
-    Fault("shape-null", "identity_int32", _set_first(shape=None)),
-    Fault("shape-an-object", "identity_int32", _set_first(shape={"0": 3})),
-    Fault("shape-nested", "identity_int32", _set_first(shape=[[3]])),
-    Fault("shape-of-a-string", "identity_int32", _set_first(shape=["3"])),
-    Fault("shape-of-a-fraction", "identity_int32", _set_first(shape=[3.5])),
     Fault("shape-of-true", "identity_int32", _set_first(shape=[True], data=[7])),
-    Fault("shape-of-null", "identity_int32", _set_first(shape=[None])),
+    *(fault for member, values in _OTHER_TYPES.items() for fault in _fill_member(*member, values)),
     Fault("output-without-name", "identity_int32", Set("outputs", [{}]), JSON),
     Fault("second-output-without-name", "add_sub", Set("outputs", [{"name": "SUM"}, {}])),
     Fault("dimensions-in-strings", None, Set("inputs.0.shape", write_as_strings), SOME_DIMENSION),
+)
+# Optional members that are null, which a server may read as absent: only the form of a refusal is judged.
+NULL_MEMBERS = (
+    *(
+        fault
+        for name, path in (
+            ("id", "id"),
+            ("outputs", "outputs"),
+            ("parameters", "parameters"),
+            ("input-parameters", "inputs.0.parameters"),
+            ("output-parameters", "outputs.0.parameters"),
+        )
+        for fault in _fill_member(name, path, {"null": None})
+    ),
+    Fault("binary-data-output-null", "identity_int32", Set("parameters", {"binary_data_output": None}), needs=BINARY),
+    *(
+        Fault(
+            f"{parameter.replace('_', '-')}-null",
+            "identity_fp32",
+            Set("outputs.0.parameters", {parameter: None}),
+            start=list_first_output,
+            needs=needs,
+        )
+        for parameter, needs in (("binary_data", BINARY), ("classification", CLASSES))
+    ),
 )
 REPEATED_TENSORS = (
     Fault("output-twice", "identity_int32", Repeat("outputs.0"), JSON, start=list_first_output),

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from conformance import checks
 from conformance.checks.errors.impossible import REFUSALS_OVER_GRPC
-from conformance.checks.errors.impossible_requests import REFUSALS
+from conformance.checks.errors.impossible_requests import NULL_MEMBERS, REFUSALS
 from conformance.checks.support.documents import list_versions
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.versions import read_named_version
+from conformance.checks.support.wrong_requests import send_json
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import ERROR, ERROR_ELSEWHERE, expect_alive, expect_error_object
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -100,7 +101,11 @@ GRPC_SENT_TO_DEPLOYED_MODELS = list(
             fit=refusal.fit if identity in SENT_TO_DEPLOYED_MODELS else None,
         )
         for identity, refusal in REFUSALS_BY_ROW.items()
-    ]
+    ],
+    *[
+        Row(f"{THIS_AREA}-{fault.name}", (fault.build_request(send_json),), fault.role, needs=fault.needs)
+        for fault in NULL_MEMBERS
+    ],
 )
 def refusal_is_an_oip_error(target: Target, model: Model, message: MessageBuilder) -> None:
     """The server refuses with a 4xx status and a JSON object that has the string `error`."""

@@ -105,6 +105,8 @@ MISFRAMED_STRINGS = (
 MISSING_CONTENTS = (
     Fault("no-contents-at-all", "identity_int32", Drop("raw_input_contents"), ANY),
     Fault("raw-entry-missing-for-the-last-input", "add_sub", Drop("raw_input_contents.-1"), SEVERAL_INPUTS),
+    Fault("typed-contents-of-no-elements", "identity_int32", _set_typed("int_contents"), start=send_typed_contents),
+    Fault("last-input-without-typed-contents", "add_sub", Drop("inputs.-1.contents"), start=send_typed_contents),
 )
 EXTRA_CONTENTS = (Fault("raw-entry-more-than-inputs", "identity_int32", Repeat(_FIRST_RAW), ANY),)
 RAW_AND_TYPED = (

@@ -21,7 +21,7 @@ from conformance.spec.fit import Fit
 from conformance.wire.edits import NO_EDIT, DocumentEdit
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.message_edits import Edit, encode_edited
-from conformance.wire.request import InferRequest, Message
+from conformance.wire.request import SAME_NAMES, InferRequest, Message
 
 # --- valid requests to start from -------------------------------------------------------------------------------------
 
@@ -51,6 +51,20 @@ def send_typed_contents(model: Model) -> InferRequest:
 def send_raw_contents(model: Model) -> InferRequest:
     """Return a request with the sample inputs in raw contents, for a gRPC call."""
     return model.request()
+
+
+def with_own_names(start: Start) -> Start:
+    """Return a builder of the same request, for edits that change the case of a name.
+
+    The builder raises `NotApplicableError` for a model with other tensor names than the role's: one may be the edited name.
+    """
+
+    def build_request(model: Model) -> InferRequest | Message:
+        if model.names != SAME_NAMES:
+            raise NotApplicableError(f"{model.name} has other tensor names than the role {model.role.name}")
+        return start(model)
+
+    return build_request
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

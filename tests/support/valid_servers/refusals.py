@@ -15,7 +15,7 @@ from reference_server import app
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, steps
 from reference_server.faults import fault as variation
-from reference_server.faults.edits import has_version, is_chunked, set_headers
+from reference_server.faults.edits import get_entries, has_version, is_chunked, set_headers
 from reference_server.framing import HEADER
 
 
@@ -79,6 +79,13 @@ outputs_without_elements_are_refused = steps.RUN.refuse(
 unknown_parameters_are_refused = steps.GET_PARAMETERS.refuse(when=lambda result: set(result) - KNOWN_PARAMETERS).says(
     "The server refuses parameters that no document defines."
 )
+members_that_are_null_are_refused = steps.PARSE_OBJECT.refuse(
+    when=lambda result: any(
+        item.get(name, "") is None
+        for item in (result, *get_entries(result, "inputs"), *get_entries(result, "outputs"))
+        for name in ("id", "parameters", "inputs", "outputs", "name", "shape", "datatype", "data")
+    )
+).says("The server refuses null for any member that the protocol defines.")
 parameters_that_are_no_integers_are_refused = steps.GET_PARAMETERS.refuse(
     when=lambda result: any(isinstance(result[name], float) for name in set(result) - KNOWN_PARAMETERS)
 ).says("The server refuses an unknown parameter that is a number with a fraction, as Triton 2.39 did.")

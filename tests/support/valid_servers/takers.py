@@ -106,7 +106,9 @@ def parameters_of_inputs_taken_for_outputs(original: Any, model: Model, request:
 def forms_beside_the_parameters_taken(original: Any, model: Model, request: Object) -> Any:
     """The server accepts `binary_data` and `binary_data_output` also outside of `parameters`."""
     outputs = [
-        entry | {"parameters": {"binary_data": entry.get("binary_data"), **get_parameters(entry)}}
+        entry | {"parameters": {"binary_data": entry["binary_data"], **get_parameters(entry)}}
+        if "binary_data" in entry
+        else entry
         for entry in get_entries(request, "outputs")
     ]
     request = request | {"outputs": outputs} if outputs else request
