@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from reference_server.faults.edits import (
     is_member_after,
     on_elements,
     round_to_single,
+    set_elements,
 )
 from reference_server.faults.families import combine
 from reference_server.members import Object
@@ -314,6 +316,25 @@ fp32_written_with_seven_digits = steps.ENCODE_JSON.after(
     lambda items: [float(f"{item:.7g}") for item in items],
     when=lambda tensor: tensor.datatype == "FP32",
 ).says("The server writes FP32 into JSON with seven significant digits, although some elements need nine.")
+
+
+def _list_numbers_beyond_fp32(datatype: str, data: Any) -> list[bool]:
+    """Return for each number of flat FP32 data whether it is larger, as a double, than the largest element."""
+    numbers = data if datatype == "FP32" and isinstance(data, list) else []
+    return [type(item) is float and abs(item) > float(np.finfo("<f4").max) for item in numbers]
+
+
+largest_fp32_read_as_infinite = steps.DECODE_JSON.after(
+    ("OIP-VALUE", "OIP-NUMBER-EXACT"),
+    lambda tensor, datatype, data: replace(
+        tensor,
+        elements=set_elements(tensor.elements, np.flatnonzero(_list_numbers_beyond_fp32(datatype, data)), math.inf),
+    ),
+    when=lambda datatype, data: any(_list_numbers_beyond_fp32(datatype, data)),
+).says("The server reads numbers of FP32 JSON data as infinity if, as doubles, they exceed the largest element.")
+largest_fp32_refused = steps.DECODE_JSON.refuse(
+    "OIP-NUMBER-EXACT", lambda datatype, data: any(_list_numbers_beyond_fp32(datatype, data))
+).says("The server refuses numbers of FP32 JSON data that, as doubles, exceed the largest element.")
 json_subnormals_read_as_zero = steps.DECODE_JSON.after("OIP-NUMBER-EXACT", on_elements(flush_subnormals, *FLOATS)).says(
     "The server reads subnormal numbers in JSON as zero."
 )

@@ -33,6 +33,9 @@ NUMBERS: Mapping[str, Mapping[str, Texts]] = {
             "0.10000000000000001": 0x1999999999999A * 2.0**-56,
             "0.30000000000000004": 0x13333333333334 * 2.0**-54,
             "3.1415926535897931": 0x1921FB54442D18 * 2.0**-51,
+        },
+        "ends": {
+            "1.7976931348623157e308": 0x1FFFFFFFFFFFFF * 2.0**971,
             "-1.7976931348623157e+308": -0x1FFFFFFFFFFFFF * 2.0**971,
         },
         "subnormal": {"4.9406564584124654e-324": 2.0**-1074, "2.2250738585072009e-308": 2.0**-1022 - 2.0**-1074},
@@ -43,6 +46,11 @@ NUMBERS: Mapping[str, Mapping[str, Texts]] = {
             "0.100000001": 13421773 * 2.0**-27,
             "0.100000024": 13421776 * 2.0**-27,  # another element in eight digits
             "0.333333343": 11184811 * 2.0**-25,
+        },
+        # As doubles, these are larger than the largest element, to which they round.
+        "ends": {
+            "3.40282347e+38": 16777215 * 2.0**104,
+            "3.4028235e38": 16777215 * 2.0**104,
             "-3.40282347e+38": -16777215 * 2.0**104,
         },
         "17-digits": {"0.10000000149011612": 13421773 * 2.0**-27, "0.33333334326744080": 11184811 * 2.0**-25},
@@ -53,10 +61,10 @@ NUMBERS: Mapping[str, Mapping[str, Texts]] = {
         "shortest": {
             "0.1": 1638 * 2.0**-14,
             "0.10004": 1639 * 2.0**-14,  # in four digits the element above
-            "65504.0": 65504.0,
             "6e-08": 2.0**-24,
             "-0.0": -0.0,
         },
+        "ends": {"65504.0": 65504.0, "-65504": -65504.0},
         "17-digits": {"0.09997558593750000": 1638 * 2.0**-14, "5.9604644775390625e-08": 2.0**-24},
     },
     "INT64": {
@@ -85,7 +93,7 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
     return make_spelled_request(model, list(texts), "binary" if want == "binary" else None)
 
 
-@check("json.numbers-keep-every-bit", requirements="OIP-NUMBER-EXACT")
+@check("json.numbers-keep-every-bit", requirements=("OIP-NUMBER-EXACT", "OIP-VALUE"))
 @rows(
     *[
         Row(
@@ -100,20 +108,21 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
     ]
 )
 def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: Form, want: Form) -> None:
-    """The server returns every bit of a JSON number that represents an element exactly.
+    """The server accepts a JSON number that represents an element exactly, and returns every bit of it.
 
     Raises:
-        NotApplicableError: the target refuses such numbers, which no document forbids.
+        NotApplicableError: the target also refuses simpler numbers of the datatype, which no document forbids.
     """
+    plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     reply = target.send(_make_message(model, texts, send, want), fresh=True)
-    if is_refused(target, model, reply):
-        raise NotApplicableError(f"the target refuses such numbers: {escape_text(reply.outcome())}")
+    has_refused = is_refused(target, model, reply)
+    if has_refused and target.send(_make_message(model, plain, send, want), fresh=True).is_refusal:
+        raise NotApplicableError(f"the target refuses every number: {escape_text(reply.outcome())}")
 
     def is_answer_wrong(texts: Texts, send: Form, want: Form) -> bool:
         found = target.send(_make_message(model, texts, send, want), fresh=True)
         return not is_met(lambda: _expect_bits(found, model, list(texts.values())))
 
-    plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     with (
         block_if(lambda: is_answer_wrong(plain, send, want), "the answer to simpler numbers is also wrong"),
         block_if(
@@ -121,20 +130,29 @@ def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: For
             "the answer to the same numbers as binary data is also wrong",
         ),
     ):
+        if has_refused:
+            raise UnmetError(f"an answer to {', '.join(texts)}", escape_text(reply.outcome()), reply)
         _expect_bits(reply, model, list(texts.values()))
 
 
 def _expect_bits(reply: Reply, model: Model, values: Sequence[Any]) -> None:
-    """Expect the output of an identity model to have exactly the bits of these values."""
+    """Expect the output of an identity model to have exactly the bits of these values.
+
+    An infinity in place of a number is another value (OIP-VALUE), not only a less precise one.
+    """
     (expected,) = model.expected([model.tensor(values)])
     output, expectation = expect(reply).answered().output(expected.name), expect(reply)
     if output.array is None or output.array.shape != expected.array.shape:
         raise expectation.unmet(f"{len(values)} elements", "elements that cannot be read")
     wrong = np.flatnonzero(_view_bits(expected, output.array) != _view_bits(expected, expected.array))
     if wrong.size:
-        place = int(wrong[0])
+        lost = wrong[~np.isfinite(output.array[wrong].astype("<f8"))]
+        place = int(lost[0] if lost.size else wrong[0])
         raise UnmetError(
-            f"element {place} with the bits of {expected.array[place]!s}", f"{output.array[place]!s}", reply
+            f"element {place} with the bits of {expected.array[place]!s}",
+            f"{output.array[place]!s}",
+            reply,
+            requirement="OIP-VALUE" if lost.size else None,
         )
 
 
