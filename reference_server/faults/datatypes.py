@@ -80,6 +80,10 @@ true_written_as_255_from_the_ninth_element_on = steps.ENCODE_BINARY.after(
     when=is_tensor_of("BOOL"),
 ).says("From the ninth element of a binary BOOL output on, the server writes true as the byte 255.")
 
+bool_bytes_kept_as_they_are = steps.DECODE_BOOLS.instead(
+    "BIN-BOOL-OTHER", lambda data: np.frombuffer(data, np.uint8).view(np.bool_)
+).says("The server returns bytes other than 0 and 1 in BOOL inputs as they are.")
+
 # --- FP16 -------------------------------------------------------------------------------------------------------------
 
 fp16_subnormals_read_as_zero = steps.DECODE_BINARY.after(

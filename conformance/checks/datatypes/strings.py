@@ -9,12 +9,17 @@ from conformance.checks.support.changed_tensors import fill_strings, invert_bool
 from conformance.checks.support.controls import expect_both_sides, expect_read, expect_right, expect_written
 from conformance.checks.support.datatypes import KIB, get_identity_role
 from conformance.checks.support.inputs import find_alterable_inputs
+from conformance.checks.support.wrong_requests import WrongRequest
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import is_refused
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import HTTP
 from conformance.spec.fit import TEXTS as TAKES_TEXTS
 from conformance.spec.fit import Fit
 from conformance.transport.target import Target
+from conformance.wire.message_edits import Data
 from conformance.wire.tensor import Tensor
 
 # --- BOOL -------------------------------------------------------------------------------------------------------------
@@ -56,6 +61,23 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     expect_written(target, model, _make_bools(model, values), datatypes=BOOL_ONLY, free_of=("bool-byte",))
+
+
+@check(
+    "datatypes.other-bool-bytes-are-not-returned",
+    requirements="BIN-BOOL-OTHER",
+    only=Only(HTTP, "no sentence gives the bytes of BOOL in raw contents"),
+)
+@rows(Row("alone", role="identity_bool"), Row("beside-others", role="multi"))
+def other_bool_bytes_are_not_returned(target: Target, model: Model) -> str:
+    """The server refuses the byte 2 in a BOOL input, or returns 0 or 1."""
+    edit = Data(lambda data: b"\2" * len(data), "@BOOL")
+    message = WrongRequest(lambda model: model.request(want="binary"), (edit,))(model)
+    reply = target.send(message, fresh=True)
+    if is_refused(target, model, reply, advises_status=True):
+        return f"refused with {reply.status}"
+    expect(reply).answered().free_of("bool-byte")
+    return "read as 0 or 1"
 
 
 # --- BYTES ------------------------------------------------------------------------------------------------------------

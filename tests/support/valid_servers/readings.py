@@ -70,6 +70,9 @@ def raw_strings_have_a_prefix(original: Any, model: Any, body: bytes) -> Any:
     return original(model, body[4:])
 
 
+bool_bytes_other_than_zero_are_true = steps.DECODE_BOOLS.instead(
+    (), lambda data: np.frombuffer(data, np.uint8) != 0
+).says("The server reads every byte other than 0 in a binary BOOL input as true.")
 binary_outputs_have_an_empty_array_of_data = steps.ENCODE_OUTPUT.change_entry(
     (), lambda entry: entry | {"data": []}, when=lambda output: output.binary
 ).says("The server adds an empty `data` to binary outputs, since the base protocol does not call it optional.")
