@@ -56,6 +56,11 @@ def escaped_names_are_not_found(original: Any, application: Any, http: Request) 
     return original(application, http)
 
 
+version_is_a_number_under_a_version = steps.INFER.after(
+    "OIP-MODEL-VERSION",
+    lambda answer: replace_body(answer, bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":  1')),
+    when=has_version,
+).says("The answer to a request with a version in the path has this version as a number.")
 another_version_named_under_a_version = steps.INFER.after(
     "OIP-VERSIONED",
     lambda answer: replace_body(answer, bytes(answer.body).replace(b'"model_version":"1"', b'"model_version":"2"')),
@@ -82,6 +87,10 @@ readiness_is_an_internal_error = steps.READY.refuse("OIP-HEALTH", status=500).sa
 models_say_that_they_are_not_ready = steps.MODEL_READY.after(
     "OIP-HEALTH", lambda _, http: JSONResponse({"name": http.path_params["model"], "ready": False})
 ).says("The server answers readiness requests for models with `ready: false` and status 200.")
+
+models_ready_in_a_word = steps.MODEL_READY.after(
+    "OIP-HEALTH", lambda _, http: JSONResponse({"name": http.path_params["model"], "ready": "true"})
+).says("The server answers readiness requests for models with the string `true` instead of a boolean.")
 
 # --- model and id -----------------------------------------------------------------------------------------------------
 
@@ -122,11 +131,19 @@ id_left_out = steps.ENCODE.before(("OIP-ID", "OIP-ID-EMPTY"), answer=lambda answ
 falsy_members_left_out = steps.ENCODE.before(
     "OIP-ID-EMPTY", answer=lambda answer: {member: value for member, value in answer.items() if value}
 ).says("The server omits members of an answer that are false in Python, such as an empty id.")
+ids_of_its_own_are_numbers = steps.ENCODE.before("OIP-ID", answer=lambda answer: {"id": 7, **answer}).says(
+    "The server numbers answers to requests without an id, and writes the number into `id`."
+)
 id_that_looks_like_a_number_is_one = steps.ENCODE.before(
     "OIP-ID",
     answer=lambda answer: answer | {"id": int(answer["id"])},
     when=lambda answer: str(answer.get("id", "")).isdecimal(),
 ).says("The server returns an id that consists only of digits as a number.")
+
+names_of_outputs_in_capitals = steps.ENCODE_OUTPUT.change_entry(
+    ("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ALL", "RAW-OUTPUTS"),
+    lambda entry: entry | {"name": entry["name"].upper()},
+).says("The server writes the names of outputs in capital letters.")
 
 # --- the outputs ------------------------------------------------------------------------------------------------------
 
@@ -140,11 +157,6 @@ one_output_without_its_array = steps.ENCODE.before(
     "OIP-OUTPUT-MEMBERS",
     answer=lambda answer: answer | {"outputs": answer["outputs"][0]},
     when=lambda answer: len(answer["outputs"]) == 1,
-names_of_outputs_in_capitals = steps.ENCODE_OUTPUT.change_entry(
-    ("OIP-OUTPUTS-LISTED", "OIP-OUTPUTS-ALL", "RAW-OUTPUTS"),
-    lambda entry: entry | {"name": entry["name"].upper()},
-).says("The server writes the names of outputs in capital letters.")
-
 ).says("If an answer has one output, `outputs` is the object of that output instead of an array.")
 several_outputs_by_their_names = steps.ENCODE.before(
     "OIP-OUTPUT-MEMBERS",

@@ -103,6 +103,11 @@ def _name_version(described: Response, http: Request) -> Response:
     return JSONResponse(json.loads(bytes(described.body)) | {"name": http.path_params["version"]})
 
 
+versions_are_numbers_at_the_path_of_a_version = steps.MODEL_METADATA.after(
+    "OIP-MODEL-METADATA",
+    lambda described: JSONResponse(json.loads(bytes(described.body)) | {"versions": [1]}),
+    when=has_version,
+).says("The model metadata at the path of a version list the versions as numbers instead of strings.")
 version_named_instead_of_the_model = steps.MODEL_METADATA.after(
     "OIP-MODEL-METADATA", _name_version, when=has_version
 ).says("The model metadata at the path of a version have the version as `name`.")

@@ -245,7 +245,7 @@ _IDS = {
 }
 
 _REQUIREMENTS = {"empty": "OIP-ID-EMPTY"}
-_NO_PRESENCE = Only(HTTP, "over gRPC an empty id is no id")
+_NO_PRESENCE = Only(HTTP, "over gRPC an empty id is no id, and each is a string")
 _LISTED = ["OUT_FP32", "OUT_INT64"]
 _CLASSES = [RequestedOutput("SCORES", classification=2)]
 _FOR_ANY_MODEL = ("empty", "digits", "blanks", "escapes", "accents", "long")
@@ -282,6 +282,7 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
             for send, want in (("binary", "json"), ("json", "binary"), ("binary", "binary"))
         ],
     ),
+    Row("not-sent", (None,), role="identity_int32", fit=JSON, only=_NO_PRESENCE),
     Row("several-outputs", ("m-1",), role="multi"),
     Row("batching", ("b-1",), role="batching"),
     Row("listed", ("l-1", "json", None, lambda _: _LISTED), role="multi"),
@@ -293,12 +294,12 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
 def id_comes_back(
     target: AnyTarget,
     model: Model,
-    identity: str,
+    identity: str | None,
     send: Form = "json",
     want: Form | None = None,
     choose: Callable[[Model], Sequence[RequestedOutput | str]] | None = None,
 ) -> None:
-    """The server returns the id of a request unchanged."""
+    """The server returns the id of a request unchanged; the id of an answer to a request without one is a string."""
     request = model.request(send=send, want=want, outputs=choose and choose(model), request_id=identity)
     reply = target.infer(request)
     if not reply.succeeded and not target.infer(replace(request, id=None)).succeeded:
@@ -334,12 +335,14 @@ def _list_utf_16_units(text: str) -> list[int]:
     return [int.from_bytes(octets[at : at + 2], "big") for at in range(0, len(octets), 2)]
 
 
-def _expect_id(reply: Reply, identity: str) -> None:
-    """Expect an answer with this id."""
+def _expect_id(reply: Reply, identity: str | None) -> None:
+    """Expect an answer with this id; with None, an answer without an id, or with an id of the server's own."""
     expect(reply).answered()
     found = (reply.answer.document or {}).get("id")
-    if found != identity:
+    if found != identity and (identity is not None or not isinstance(found, str)):
         expect_json(reply)
         raise UnmetError(
-            f"id {format_value(identity)}", "no id" if found is None else f"id {format_value(found)}", reply
+            "no id, or a string" if identity is None else f"id {format_value(identity)}",
+            "no id" if found is None else f"id {format_value(found)}",
+            reply,
         )

@@ -11,6 +11,7 @@ from conformance.checks.support.controls import expect_or_attribute_to_isolation
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,
+    expect_fits_schema,
     expect_health,
     expect_while_serving,
     list_versions,
@@ -151,10 +152,11 @@ def _expect_version_named(
 ) -> None:
     """Expect an answer to name the requested version, another name of it, or none.
 
-    Another check judges the type of `model_version`. A configured version that is not listed may be an alias.
+    A configured version that is not listed may be an alias.
     """
+    expect_fits_schema(reply, "OIP-MODEL-VERSION")
     named = read_named_version(reply)
-    if model.version not in listed or not isinstance(named, str) or named in ("", model.version):
+    if model.version not in listed or named in (None, "", model.version):
         return
     if named in listed and may_be_alias(target, model, named):
         return

@@ -180,7 +180,7 @@ def _expect_tensor_described(reply: Reply, spec: TensorSpec, described: dict[str
 
 
 def _expect_same_metadata_with_version(target: AnyTarget, model: Model) -> None:
-    """Expect the path with the model's version, if supported, to describe the same tensors as the plain path.
+    """Expect the path with the model's version, if supported, to have valid metadata of the same tensors.
 
     The names may differ, because a server may name a model with its version; but a version is not the name of a model.
     """
@@ -191,6 +191,7 @@ def _expect_same_metadata_with_version(target: AnyTarget, model: Model) -> None:
         reply = target.describe(replace(each, version=version)) if each and version else None
     if reply is None or not reply.succeeded:
         return
+    _expect_metadata(reply)
     right, found = (one.answer.document or {} for one in (plain, reply))
     if right.get("name") != found.get("name") == version:
         raise UnmetError("the name of the model in model metadata", f"name {format_value(version)}, its version", reply)

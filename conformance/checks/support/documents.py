@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -265,18 +265,27 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
 ABSENT_STATUSES = (404, 405, 501)
 
 
+# Members of the answers to health requests; a body may lack them.
+_HEALTH_TYPES: Mapping[str, type] = {"name": str, "live": bool, "ready": bool}
+
+
 def expect_health(target: AnyTarget, model: Model, subject: str) -> Reply:
     """Ask for the health of a subject (`AnyTarget.ask_health`), expect that it is reported, and return the reply.
 
     The server may report that it is not ready, since another model may not be; but an internal error reports nothing.
     """
     reply = target.ask_health(subject, model)
-    denied = [name for name in ("live", "ready") if (reply.answer.document or {}).get(name) is False]
+    document = reply.answer.document or {}
+    denied = [name for name in ("live", "ready") if document.get(name) is False]
     if subject != "ready" or reply.status in ABSENT_STATUSES or (is_broken(reply) and not denied):
         expect(reply).answered()
     if subject != "ready" and denied:
         wanted = f"no `{denied[0]}: false` while the server answers inference requests"
         raise UnmetError(wanted, reply.outcome(), reply, requirement="OIP-HEALTH")
+    for name, kind in _HEALTH_TYPES.items() if reply.succeeded else ():
+        if (found := document.get(name)) is not None and not isinstance(found, kind):
+            wanted = f"`{name}` to be {'a string' if kind is str else 'true or false'}"
+            raise UnmetError(wanted, format_value(found), reply, requirement="OIP-HEALTH")
     return reply
 
 
