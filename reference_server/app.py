@@ -17,7 +17,7 @@ from reference_server import http_body, inference, metadata, request, response, 
 from reference_server.errors import InferenceError, format_value
 from reference_server.framing import HEADER
 from reference_server.limits import DEFAULT, Limits
-from reference_server.models import VERSION, Model
+from reference_server.models import Model
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 INFER = "infer"
@@ -65,7 +65,9 @@ class Service:
 
     async def all_statistics(self, _request: Request) -> Response:
         """Answer GET /v2/models/stats with the statistics of all models."""
-        return JSONResponse(metadata.describe_statistics(self.models.values()))
+        return JSONResponse(
+            metadata.describe_statistics(each for model in self.models.values() for each in model.versions.values())
+        )
 
     async def infer(self, http: Request) -> Response:
         """Return the answer to an inference request, uncompressed."""
@@ -101,15 +103,11 @@ class Service:
 
     def find_model(self, http: Request) -> Model:
         """Return the model that the path names."""
-        name, version = http.path_params["model"], http.path_params.get("version", VERSION)
+        name, version = http.path_params["model"], http.path_params.get("version")
         if name not in self.models:
             raise InferenceError(f"there is no model {format_value(name)}", status=404)
-        if version != VERSION:
-            raise InferenceError(
-                f"model {format_value(name)} has no version {format_value(version)}, only {format_value(VERSION)}",
-                status=404,
-            )
-        return self.models[name]
+        model = self.models[name]
+        return model if version is None else model.get_version(version)
 
 
 class Application:

@@ -88,6 +88,22 @@ def table(model: Signature, inputs: Inputs) -> list[Tensor]:
     return make_outputs(model, [model.table[position - 1] for position in positions])
 
 
+def transpose(_model: Signature, inputs: Inputs) -> list[Tensor]:
+    """Return the input, and its first matrix as decimal text, both with their dimensions in reverse order."""
+    numbers = inputs["INPUT"].elements.reshape(inputs["INPUT"].shape).T
+    first = numbers[:, :, 0]
+    return [
+        Tensor("INT32", numbers.shape, numbers.ravel()),
+        Tensor("BYTES", first.shape, make_objects(b"%d" % number for number in first.ravel().tolist())),
+    ]
+
+
+def add_version(model: Signature, inputs: Inputs) -> list[Tensor]:
+    """Return each element plus the number of the version."""
+    numbers = inputs["INPUT"]
+    return [Tensor("INT32", numbers.shape, numbers.elements + np.int32(model.version))]
+
+
 def documented_binary(model: Signature, inputs: Inputs) -> list[Tensor]:
     """Return rows of [input1[k], element k of input0]."""
     flags = inputs["input1"].elements
@@ -121,6 +137,8 @@ FUNCTIONS: dict[str, Callable[[Signature, Inputs], list[Tensor]]] = {
     "emit": emit,
     "text": text,
     "table": table,
+    "transpose": transpose,
+    "add_version": add_version,
     "documented_binary": documented_binary,
     "documented_mixed": documented_mixed,
     "documented_all_outputs": documented_all_outputs,

@@ -16,7 +16,7 @@ from tritonclient.grpc import model_config_pb2, service_pb2
 
 from reference_server import grpc_request, grpc_response, inference, metadata
 from reference_server.errors import InferenceError, format_value
-from reference_server.models import VERSION, Model
+from reference_server.models import Model
 
 SERVICE = "inference.GRPCInferenceService"
 
@@ -82,7 +82,8 @@ def model_config(models: Models, message: Message) -> Message:
 
 def model_statistics(models: Models, message: Message) -> Message:
     """Answer ModelStatistics for the named model, or for all models if the request names none."""
-    named = [find_model(models, message.name, message.version)] if message.name else models.values()
+    every = (each for model in models.values() for each in model.versions.values())
+    named = [find_model(models, message.name, message.version)] if message.name else every
     return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
 
 
@@ -97,15 +98,10 @@ def model_infer(models: Models, message: Message) -> Message:
 
 
 def find_model(models: Models, name: str, version: str) -> Model:
-    """Return the model that a message names; an empty version means the only version."""
+    """Return the model that a message names; an empty version means the default."""
     if name not in models:
         raise InferenceError(f"there is no model {format_value(name)}", status=404)
-    if version not in ("", VERSION):
-        raise InferenceError(
-            f"model {format_value(name)} has no version {format_value(version)}, only {format_value(VERSION)}",
-            status=404,
-        )
-    return models[name]
+    return models[name].get_version(version) if version else models[name]
 
 
 def parse_message(kind: Any, octets: bytes) -> Message:

@@ -16,7 +16,7 @@ from tritonclient.grpc import service_pb2
 
 from reference_server import classification, grpc_contents
 from reference_server.errors import error_context
-from reference_server.models import VERSION, Model
+from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
 
@@ -27,7 +27,7 @@ NamedTensor = tuple[str, Tensor]
 def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -> Message:
     """Return the answer: the requested outputs, in requested order."""
     outputs = [(output.name, classify_output(model, output, produced[output.name])) for output in request.outputs]
-    response = service_pb2.ModelInferResponse(model_name=model.name, model_version=VERSION, id=request.id or "")
+    response = service_pb2.ModelInferResponse(model_name=model.name, model_version=model.version, id=request.id or "")
     if is_raw_answer(request, outputs):
         add_raw(response, outputs)
     else:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from reference_server.models import MAX_BATCH, VERSION, Model
+from reference_server.models import MAX_BATCH, Model
 from reference_server.tensors import TensorSpec
 
 # A server must list each extension that it implements. This server implements all four in full, over both transports.
@@ -29,7 +29,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     """Return a model's metadata; the shapes of a batching model begin with -1, the batch dimension."""
     return {
         "name": model.name,
-        "versions": [VERSION],
+        "versions": list(model.versions),
         "platform": PLATFORM,
         "inputs": list_tensors(model, model.inputs),
         "outputs": list_tensors(model, model.outputs),
@@ -38,7 +38,9 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 def describe_statistics(models: Iterable[Model]) -> dict[str, Any]:
     """Return the statistics of models (Triton, Statistics Extension)."""
-    return {"model_stats": [{"name": each.name, "version": VERSION, **each.statistics.to_dict()} for each in models]}
+    return {
+        "model_stats": [{"name": each.name, "version": each.version, **each.statistics.to_dict()} for each in models]
+    }
 
 
 def list_tensors(model: Model, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The models of this server and their statistics: one for each role of `roles.toml`, in version "1".
+"""The models of this server and their statistics: one for each role of `roles.toml`.
 
 The file is data shared with the conformance suite; it is located in the package `conformance` without importing it.
 Its header comment explains each member. Each request passes the queue of the Statistics Extension without a wait. This
@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from reference_server import compute
-from reference_server.errors import InferenceError
+from reference_server.errors import InferenceError, format_value
 from reference_server.tensors import Tensor, TensorSpec
 
 COMPUTE_STEPS: Final = (
@@ -106,7 +106,7 @@ class Statistics:
             }
 
 
-VERSION = "1"
+VERSION = "1"  # of a model whose role lists no versions
 VARIABLE = -1  # in a declared shape: a dimension of any size
 MAX_BATCH = 64
 MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
@@ -114,7 +114,10 @@ MAX_ELEMENTS = 2**40  # of a tensor; keeps sizes in bytes far below 64 bits
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its declared tensors, the function that computes all outputs from all inputs, and its statistics."""
+    """A version of a model: its declared tensors, the function that computes all outputs, and its statistics.
+
+    `versions` has all versions of the model by name, this one among them; the default is the last one.
+    """
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -123,7 +126,13 @@ class Model:
     batching: bool
     labels: Mapping[str, list[str]]
     table: tuple[float, ...]
+    version: str = field(default=VERSION, kw_only=True)
+    versions: dict[str, Model] = field(default_factory=dict, compare=False, kw_only=True, repr=False)
     statistics: Statistics = field(default_factory=Statistics, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Register this version."""
+        self.versions.setdefault(self.version, self)
 
     def get_declared_shape(self, spec: TensorSpec) -> tuple[int, ...]:
         """Return the shape that requests use: with a leading batch dimension for a batching model."""
@@ -139,6 +148,15 @@ class Model:
             raise InferenceError(f"shape is {list(shape)}, but the model takes {list(declared)}")
         if self.batching and not 1 <= shape[0] <= MAX_BATCH:
             raise InferenceError(f"shape is {list(shape)}, but the model takes a batch of 1 to {MAX_BATCH}")
+
+    def get_version(self, version: str) -> Model:
+        """Return a version of this model; refuse a version that it does not have."""
+        if version not in self.versions:
+            known = " and ".join(map(format_value, self.versions))
+            raise InferenceError(
+                f"model {format_value(self.name)} has no version {format_value(version)}, only {known}", status=404
+            )
+        return self.versions[version]
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return every output by name, in declared order."""
@@ -161,16 +179,21 @@ def find_roles_file() -> Path:
 
 
 def make_model(name: str, role: Mapping[str, Any]) -> Model:
-    """Build a model from its entry in `roles.toml`."""
-    return Model(
-        name=name,
-        inputs=tuple(map(make_tensor_spec, role["inputs"])),
-        outputs=tuple(map(make_tensor_spec, role["outputs"])),
-        compute=role["compute"],
-        batching=role.get("batching", False),
-        labels=role.get("labels", {}),
-        table=tuple(role.get("table", ())),
-    )
+    """Build a model from its entry in `roles.toml`; return its default version."""
+    versions: dict[str, Model] = {}
+    for version in role.get("versions", [VERSION]):
+        default = Model(
+            name=name,
+            inputs=tuple(map(make_tensor_spec, role["inputs"])),
+            outputs=tuple(map(make_tensor_spec, role["outputs"])),
+            compute=role["compute"],
+            batching=role.get("batching", False),
+            labels=role.get("labels", {}),
+            table=tuple(role.get("table", ())),
+            version=version,
+            versions=versions,
+        )
+    return default
 
 
 def make_tensor_spec(entry: Mapping[str, Any]) -> TensorSpec:

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from reference_server import classification, tensors
 from reference_server.errors import error_context
 from reference_server.framing import HEADER
-from reference_server.models import VERSION, Model
+from reference_server.models import Model
 from reference_server.request import InferRequest, RequestedOutput
 from reference_server.tensors import Tensor
 from reference_server.workers import join_parts
@@ -30,7 +30,7 @@ def build(model: Model, request: InferRequest, produced: Mapping[str, Tensor]) -
     """Return the answer: the requested outputs, in requested order."""
     parts = [encode_output(model, output, produced[output.name]) for output in request.outputs]
     answer: dict[str, Any] = {} if request.id is None else {"id": request.id}
-    answer |= {"model_name": model.name, "model_version": VERSION, "outputs": [entry for entry, _ in parts]}
+    answer |= {"model_name": model.name, "model_version": model.version, "outputs": [entry for entry, _ in parts]}
     return frame(encode(answer), [data for _, data in parts if data is not None])
 
 

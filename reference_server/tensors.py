@@ -36,6 +36,10 @@ class Signature(Protocol):
     """The declarations of a model; `table` is the lookup table of a model with compute `table`."""
 
     @property
+    def version(self) -> str:
+        """The version of the model."""
+
+    @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """The inputs in declared order."""
 

@@ -60,6 +60,8 @@ def _list_needs(role: Role) -> Iterator[str]:
         yield "any length for -1, from 0 to 5 MB of data; rows that exceed a limit of the server are n/a"
     elif not role.batching:
         yield "exactly these shapes"
+    if role.versions:
+        yield f"the versions {' and '.join(role.versions)}, both loaded, and listed in the metadata"
     if role.is_optional:
         yield "nothing: the role is optional, for servers that cannot have it"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -55,7 +55,12 @@ def refuse_datatypes(*datatypes: str) -> Callable[[Role], str | None]:
     return refusal
 
 
-def describe_role(role: Role) -> dict[str, Any]:
+def refuse_versions(role: Role) -> str | None:
+    """Return why a server whose models have one version cannot serve a role; None if it can."""
+    return "its models have one version" if role.versions else None
+
+
+def describe_role(role: Role, version: str = "") -> dict[str, Any]:
     """Return the role data for an exported model. Shapes include the batch dimension, as a leading -1."""
     entry = {
         "role": role.name,
@@ -65,7 +70,7 @@ def describe_role(role: Role) -> dict[str, Any]:
         "inputs": describe_tensors(role, role.inputs),
         "outputs": describe_tensors(role, role.outputs),
     }
-    return entry | ({"table": list(role.table)} if role.table else {})
+    return entry | ({"table": list(role.table)} if role.table else {}) | ({"version": version} if version else {})
 
 
 def describe_tensors(role: Role, specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
@@ -112,17 +117,26 @@ _MLSERVER_SETTINGS: Final = {"debug": False, "parallel_workers": 0}
 def _write_mlserver(folder: Path, models: Mapping[str, Role]) -> None:
     write_json(folder / "settings.json", _MLSERVER_SETTINGS)
     copy_files(folder, TEMPLATES / "mlserver-server" / "role_models.py", COMPUTE)
-    for name, role in models.items():
-        (folder / name).mkdir()
-        write_json(folder / name / "role.json", describe_role(role))
+    for name, role, version in _list_versions(models):
+        model = folder / (f"{name}-{version}" if version else name)
+        model.mkdir()
+        write_json(model / "role.json", describe_role(role, version))
         settings = {
             "name": name,
+            **({"versions": list(role.versions)} if version else {}),  # as the metadata list them
             "implementation": "role_models.RoleModel",
-            "parameters": {"uri": "./role.json"},
+            "parameters": {"uri": "./role.json"} | ({"version": version} if version else {}),
             "inputs": describe_tensors(role, role.inputs),
             "outputs": describe_tensors(role, role.outputs),
         }
-        write_json(folder / name / "model-settings.json", settings)
+        write_json(model / "model-settings.json", settings)
+
+
+def _list_versions(models: Mapping[str, Role]) -> Iterator[tuple[str, Role, str]]:
+    """Yield the name, the role and the version of each model; a role without versions has one, an empty string."""
+    for name, role in models.items():
+        for version in role.versions or ("",):
+            yield name, role, version
 
 
 # --- Triton's python backend: `models/NAME/` with config.pbtxt, label files and `1/`; models share no files -----------
@@ -133,7 +147,7 @@ _CONFIG = Template("""\
 name: "$name"
 backend: "python"
 max_batch_size: $max_batch
-$tensors
+$tensors$versions
 instance_group [ { count: 1 kind: KIND_CPU } ]
 """)
 _TENSOR = Template('$side [ { name: "$name" data_type: $datatype dims: [ $dims ]$labels } ]')
@@ -146,22 +160,28 @@ def _refuse_triton(role: Role) -> str | None:
 
 
 def _write_triton(folder: Path, models: Mapping[str, Role]) -> None:
-    for name, role in models.items():
+    for name, role, version in _list_versions(models):
         model = folder / "models" / name
-        (model / "1").mkdir(parents=True)
+        code = model / (version or "1")
+        code.mkdir(parents=True)
         (model / "config.pbtxt").write_text(_build_triton_config(name, role), encoding="utf-8")
         for output, labels in role.labels.items():
             (model / _build_label_file_name(output)).write_text(
                 "".join(f"{label}\n" for label in labels), encoding="utf-8"
             )
-        write_json(model / "1" / "role.json", describe_role(role))
-        copy_files(model / "1", *_TRITON_CODE)
+        write_json(code / "role.json", describe_role(role, version))
+        copy_files(code, *_TRITON_CODE)
 
 
 def _build_triton_config(name: str, role: Role) -> str:
     lines = [_format_triton_tensor("input", spec) for spec in role.inputs]
     lines += [_format_triton_tensor("output", spec, has_labels=spec.name in role.labels) for spec in role.outputs]
-    return _CONFIG.substitute(name=name, max_batch=MAX_BATCH if role.batching else 0, tensors="\n".join(lines))
+    return _CONFIG.substitute(
+        name=name,
+        max_batch=MAX_BATCH if role.batching else 0,
+        tensors="\n".join(lines),
+        versions="\nversion_policy: { all { } }" if role.versions else "",
+    )
 
 
 def _format_triton_tensor(side: str, spec: TensorSpec, *, has_labels: bool = False) -> str:
@@ -178,20 +198,25 @@ def _build_label_file_name(output: str) -> str:
     return f"labels_{output}.txt"
 
 
+def _combine(*refusals: Callable[[Role], str | None]) -> Callable[[Role], str | None]:
+    return lambda role: next(filter(None, (refusal(role) for refusal in refusals)), None)
+
+
 FORMATS: Final[Mapping[str, Format]] = {
     each.name: each
     for each in (
         Format("triton", {"url": "http://127.0.0.1:8000"}, _refuse_triton, _write_triton),
         Format(
-            "kserve", {"url": "http://127.0.0.1:8080"}, refuse_datatypes("BF16"), _write_roles("kserve", "server.py")
+            "kserve", {"url": "http://127.0.0.1:8080"}, _combine(refuse_versions, refuse_datatypes("BF16")),
+            _write_roles("kserve", "server.py"),
         ),
         Format("mlserver", {"url": "http://127.0.0.1:8080"}, refuse_datatypes("BF16"), _write_mlserver),
         Format(
-            "dynamo", {"grpc": "127.0.0.1:8787"}, refuse_datatypes("FP16", "BF16"),
+            "dynamo", {"grpc": "127.0.0.1:8787"}, _combine(refuse_versions, refuse_datatypes("FP16", "BF16")),
             _write_roles("dynamo", "frontend.py"),
         ),
         Format(
-            "python", {"url": "http://127.0.0.1:8000"}, refuse_datatypes(),
+            "python", {"url": "http://127.0.0.1:8000"}, refuse_versions,
             _write_roles("python", "app.py", "inference.py", "tensors.py", has_labels=True),
         ),
     )

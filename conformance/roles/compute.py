@@ -67,6 +67,17 @@ def _compute_table_lookup(role: Role, inputs: Mapping[str, Array]) -> Sequence[A
     return [np.array([role.table[int(x) - 1] for x in array.flat], DATATYPES[output.datatype].dtype)]
 
 
+def _compute_transposed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    numbers = inputs["INPUT"].transpose()
+    first = numbers[:, :, 0]
+    return [numbers, to_object_array([b"%d" % int(element) for element in first.flat], first.shape)]
+
+
+def _add_version(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
+    """Add the number of the version that computes, which is the last one that the role lists."""
+    return [inputs["INPUT"] + DATATYPES["INT32"].dtype.type(int(role.versions[-1]))]
+
+
 def _compute_documented_binary(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [_stack_pairs(inputs["input1"], inputs["input0"]).astype("<f4")]
 
@@ -99,6 +110,8 @@ COMPUTE: Mapping[str, Compute] = {
     "emit": _compute_counted_outputs,
     "text": _compute_text,
     "table": _compute_table_lookup,
+    "transpose": _compute_transposed,
+    "add_version": _add_version,
     "documented_binary": _compute_documented_binary,
     "documented_mixed": _compute_documented_mixed,
     "documented_all_outputs": _compute_documented_all_outputs,

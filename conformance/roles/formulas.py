@@ -47,6 +47,10 @@ FORMULAS: Mapping[str, Callable[[Role], str]] = {
     ),
     "text": _build_formatter("{out0} = {into}, {out1}[k] = {into}[k] in decimal digits"),
     "table": _build_formatter("{out0}[k] = {table}[{into}[k] - 1]"),
+    "transpose": _build_formatter(
+        "{out0}[k][j][i] = {into}[i][j][k], {out1}[k][j] = {into}[0][j][k] in decimal digits"
+    ),
+    "add_version": _build_formatter("{out0}[k] = {into}[k] + the number of the version that computes"),
     "documented_binary": _format_documented_purpose,
     "documented_mixed": _format_documented_purpose,
     "documented_all_outputs": _format_documented_purpose,

@@ -7,7 +7,7 @@ requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 from urllib.parse import quote
@@ -217,15 +217,15 @@ class Model:
     def build_shape(self, index: int, count: int) -> tuple[int, ...]:
         """Return the shape of the input at this index with one of its variable dimensions set to `count`.
 
-        The dimension is number `count` modulo the number of variable dimensions. The other variable dimensions are 1 or
-        2.
+        The dimension is number `count` modulo the number of variable dimensions; for 0, every other one is 0, so that a
+        tensor may have several. The other variable dimensions are 1 or 2.
         """
         shape = self.role.inputs[index].shape
         variable = [at for at, size in enumerate(shape) if size < 0]
         others = 2 if count < 1000 else 1
         filled = [others if size < 0 else size for size in shape]
-        if variable:
-            filled[variable[count % len(variable)]] = count
+        for at in variable[::2] if count == 0 else variable[count % len(variable) :][:1] if variable else ():
+            filled[at] = count
         return tuple(filled)
 
     def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
@@ -248,10 +248,16 @@ class Model:
         return Tensor.from_values(spec.name, spec.datatype, values, None if shape is None else tuple(shape))
 
     def expected(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Compute the expected outputs, in declared order, for these inputs, which may be in any order."""
+        """Compute the expected outputs, in declared order, for these inputs, which may be in any order.
+
+        For a role with versions, the version of this model computes, or else the default version of the role.
+        """
         arrays = {tensor.name: tensor.array for tensor in tensors}
         ordered = {spec.name: arrays[spec.name] for spec in self.role.inputs}
-        results = COMPUTE[self.role.compute](self.role, ordered)
+        is_known = self.version in self.role.versions
+        results = COMPUTE[self.role.compute](
+            replace(self.role, versions=(self.version,)) if is_known else self.role, ordered
+        )
         return tuple(
             Tensor(spec.name, spec.datatype, tuple(array.shape), array)
             for spec, array in zip(self.role.outputs, results, strict=True)

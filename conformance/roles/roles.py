@@ -43,6 +43,8 @@ class Role:
     batching: bool = False
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     table: tuple[float, ...] = ()
+    versions: tuple[str, ...] = ()
+    optional: bool = False
 
     @property
     def is_json_capable(self) -> bool:
@@ -54,11 +56,13 @@ class Role:
         """Whether a server can be judged completely without a model for this role, unless a MUST needs the role.
 
         Roles with BF16 are optional, because no document of the protocol names BF16. Roles that have a tensor without
-        dimensions are optional, because some servers cannot deploy them.
+        dimensions are optional, because some servers cannot deploy them. `optional` says it of other roles.
 
         """
         specs = (*self.inputs, *self.outputs)
-        return any(not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs)
+        return self.optional or any(
+            not lookup(spec.datatype).is_standard or (not spec.shape and not self.batching) for spec in specs
+        )
 
 
 @cache
@@ -84,6 +88,8 @@ def _parse_role(name: str, entry: Mapping[str, Any]) -> Role:
         entry.get("batching", False),
         entry.get("labels", {}),
         tuple(entry.get("table", ())),
+        tuple(entry.get("versions", ())),
+        entry.get("optional", False),
     )
 
 

@@ -41,7 +41,7 @@ def versions_compared_as_numbers(original: Any, service: Any, http: Request) -> 
     return original(service, http)
 
 
-@fault(steps.FIND_MODEL, breaks="OIP-VERSION-UNKNOWN")
+@fault(steps.FIND_MODEL, breaks=("OIP-VERSION-UNKNOWN", "OIP-VERSIONED"))
 def versions_are_ignored(original: Any, service: Any, http: Request) -> Any:
     """The server ignores the version in a path, even if no such version exists."""
     http.path_params.pop("version", None)

@@ -9,7 +9,7 @@ from reference_server import response, tensors
 from reference_server.faults import fault, steps
 from reference_server.faults.edits import get_size, has_named_inputs, sort_as_declared, sort_inputs
 from reference_server.members import Object
-from reference_server.models import VERSION, Model
+from reference_server.models import Model
 from reference_server.response import Octets
 from reference_server.tensors import Tensor
 
@@ -62,7 +62,7 @@ EncodedOutput = tuple[Object, Octets | None]
 def build_answer(model: Model, request: Any, entries: Sequence[Object], binary: Sequence[Octets]) -> Any:
     """Return an answer with the given JSON entries of outputs and the given binary data."""
     head = {} if request.id is None else {"id": request.id}
-    head |= {"model_name": model.name, "model_version": VERSION, "outputs": list(entries)}
+    head |= {"model_name": model.name, "model_version": model.version, "outputs": list(entries)}
     return response.frame(response.encode(head), binary)
 
 

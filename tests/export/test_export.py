@@ -24,7 +24,14 @@ from conformance.transport import config
 ROOT = Path(__file__).parents[2]
 BF16 = {"identity_bf16", "cast_bf16_fp32", "cast_fp32_bf16"}
 FP16 = {"identity_fp16", "cast_fp16_fp32", "cast_fp32_fp16", "documented_mixed", "documented_all_outputs"}
-LEFT_OUT = {"triton": {"rank0"}, "kserve": BF16, "mlserver": BF16, "dynamo": BF16 | FP16, "python": set()}
+VERSIONED = {"versioned"}
+LEFT_OUT = {
+    "triton": {"rank0"},
+    "kserve": BF16 | VERSIONED,
+    "mlserver": BF16,
+    "dynamo": BF16 | FP16 | VERSIONED,
+    "python": VERSIONED,
+}
 # What exported code may import beside the standard library and the files beside it; KServe cannot be without grpc.
 PACKAGES = {"numpy", "triton_python_backend_utils", "kserve", "grpc", "mlserver", "dynamo", "starlette"}
 
@@ -54,8 +61,10 @@ def models(form: str, folder: Path) -> dict[str, Any]:
     if form in ("kserve", "dynamo", "python"):
         return dict(json.loads((folder / "roles.json").read_text(encoding="utf-8")))
     pattern = {"triton": "models/*/1/role.json", "mlserver": "*/role.json"}[form]
-    place = {"triton": 1, "mlserver": 0}[form]
-    return {path.parents[place].name: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob(pattern)}
+    written = {path.parent: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob(pattern)}
+    if form == "triton":
+        return {path.parent.name: role for path, role in written.items()}
+    return {json.loads((path / "model-settings.json").read_text())["name"]: role for path, role in written.items()}
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
@@ -128,6 +137,22 @@ def test_the_templates_travel_in_the_wheel() -> None:
     templates = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*.*") if path.suffix in (".py", ".md")}
     assert len(templates) == 14
     assert templates <= shipped
+
+
+@pytest.mark.parametrize("form", ["triton", "mlserver"])
+def test_versions_of_a_model_are_written_beside_each_other(form: str, tmp_path: Path) -> None:
+    export(form, tmp_path, ["versioned"])
+    files = {"triton": "models/versioned/{}/role.json", "mlserver": "versioned-{}/role.json"}[form]
+    for version in ("1", "2"):
+        assert json.loads((tmp_path / files.format(version)).read_text())["version"] == version
+    if form == "triton":
+        assert "version_policy: { all { } }" in (tmp_path / "models/versioned/config.pbtxt").read_text()
+    else:
+        settings = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*/model-settings.json"))]
+        assert [(each["name"], each["parameters"]["version"]) for each in settings] == [
+            ("versioned", "1"),
+            ("versioned", "2"),
+        ]
 
 
 # --- Triton ----------------------------------------------------------------------------------------------------------
@@ -287,7 +312,7 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main.main(["models", "export", "--format=triton", str(tmp_path / "all")]) == 0
     assert capsys.readouterr().out == (
         "left out: rank0: triton cannot serve it: its config.pbtxt cannot declare a tensor without dimensions\n"
-        f"56 models in {tmp_path}/all; its README.md says how to start them\n"
+        f"58 models in {tmp_path}/all; its README.md says how to start them\n"
     )
     assert main.main(["models", "export", "--format=mlserver", "--role=multi", str(tmp_path / "one")]) == 0
     assert capsys.readouterr().out == f"1 model in {tmp_path}/one; its README.md says how to start them\n"

@@ -63,7 +63,7 @@ def as_exported(array: Array, datatype: str) -> Array:
 def test_models_compute_what_the_suite_expects(name: str, salt: int, *, compute: ModuleType) -> None:
     model = Model(roles.load()[name], name, salt)
     sample = model.sample(batch=1 + salt % 8)
-    role = formats.describe_role(model.role)
+    role = formats.describe_role(model.role, *model.role.versions[-1:])
     compute.check(role, [(tensor.name, tensor.datatype, tensor.shape) for tensor in reversed(sample)])
     given = {tensor.name: as_exported(tensor.array, tensor.datatype) for tensor in reversed(sample)}
     answered = compute.run(role, given)
@@ -91,6 +91,11 @@ CASES: list[tuple[str, dict[str, Array], list[Array]]] = [
     ("weighted_sum", {"INPUT": np.array([[2**31 - 1, 2], [3, 4]], "<i4")}, [np.array([2147483676], "<i8")]),
     ("weighted_sum", {"INPUT": np.zeros((0, 3), "<i4")}, [np.array([0], "<i8")]),
     (
+        "transpose",
+        {"INPUT": np.array([[[1, 2, 3]], [[4, 5, 6]]], "<i4")},
+        [np.array([[[1, 4]], [[2, 5]], [[3, 6]]], "<i4"), np.array([[b"1"], [b"2"], [b"3"]], object)],
+    ),
+    (
         "documented_binary",
         {"input0": np.array([[1, 2], [3, 4]], "<u4"), "input1": np.array([True, False, True])},
         [np.array([[1, 1], [0, 2], [1, 3]], "<f4")],
@@ -109,6 +114,21 @@ def test_models_compute_by_hand(
 ) -> None:
     answered = compute.run(formats.describe_role(roles.load()[name]), inputs)
     assert [(array.dtype, array.tolist()) for array in answered] == [(each.dtype, each.tolist()) for each in outputs]
+
+
+def test_transposed_outputs_keep_their_memory(compute: ModuleType) -> None:
+    numbers = np.arange(6, dtype="<i4").reshape(2, 1, 3)
+    moved, texts = compute.run(formats.describe_role(roles.load()["transpose"]), {"INPUT": numbers})
+    assert moved.base is numbers.base
+    assert not moved.flags["C_CONTIGUOUS"]
+    assert texts.base is not None
+
+
+@pytest.mark.parametrize(("version", "right"), [("1", [6, -1]), ("2", [7, 0])])
+def test_each_version_adds_its_number(version: str, right: list[int], compute: ModuleType) -> None:
+    role = formats.describe_role(roles.load()["versioned"], version)
+    (added,) = compute.run(role, {"INPUT": np.array([5, -2], "<i4")})
+    assert (added.dtype, added.tolist()) == (np.dtype("<i4"), right)
 
 
 def test_nan_stays_nan_in_bf16(compute: ModuleType) -> None:

@@ -60,7 +60,13 @@ def test_roles_keep_their_schema() -> None:
 
 @pytest.mark.parametrize(
     "role",
-    [_role(), _role(compute="table", table=[1.5]), _role(batching=True), _role(labels={"X": ["a"]})],
+    [
+        _role(),
+        _role(compute="table", table=[1.5]),
+        _role(batching=True),
+        _role(labels={"X": ["a"]}),
+        _role(versions=["1", "2"], optional=True),
+    ],
 )
 def test_schema_accepts(role: dict[str, Any]) -> None:
     assert SCHEMA.is_valid({"a_role": role})
@@ -83,6 +89,8 @@ def test_schema_accepts(role: dict[str, Any]) -> None:
         ("r", _role(inputs=[{"name": "X", "datatype": "INT32", "shape": [0]}])),
         ("r", _role(inputs=[{"name": "X", "datatype": "INT32"}])),
         ("r", _role(max_batch=8)),
+        ("r", _role(versions=["1"])),
+        ("r", _role(versions=["1", "b"])),
     ],
 )
 def test_schema_refuses(name: str, role: dict[str, Any]) -> None:
@@ -147,6 +155,8 @@ def test_add_sub_has_one_signature(name: str) -> None:
         ("weighted_sum", [("INT32", [-1, -1])], [("INT64", [1])]),
         ("emit", [("INT32", [2])], [("INT32", [-1]), ("BYTES", [-1])]),
         ("text", [("INT32", [-1])], [("INT32", [-1]), ("BYTES", [-1])]),
+        ("transpose", [("INT32", [2, -1, 3])], [("INT32", [3, -1, 2]), ("BYTES", [3, -1])]),
+        ("add_version", [("INT32", [-1])], [("INT32", [-1])]),
         ("documented_binary", [("UINT32", [2, 2]), ("BOOL", [3])], [("FP32", [3, 2])]),
         (
             "documented_mixed",

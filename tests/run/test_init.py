@@ -58,7 +58,7 @@ def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None
         tmp_path, "init", "--target-url", renamed, f"--target-model={MODEL}emit", "--target-model=not-there"
     )
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
-    assert "# 1 of 57 roles are filled" in done.stdout
+    assert "# 1 of 59 roles are filled" in done.stdout
     assert "\n[models.not-there]  # unknown tensors\n" in done.stdout
     assert "serves no model not-there: HTTP 404" in done.stdout
 

@@ -62,7 +62,7 @@ def test_the_header_says_who_is_judged_on_what(narrowed: tuple[Path, CompletedPr
     lines = narrowed[1].stdout.splitlines()
     assert f"target      {reference}: oip-reference-server 0.1.0" in lines
     assert "extensions  binary_tensor_data (listed), raw (works), classification (listed)" in lines
-    assert "roles       57 of 57 filled" in lines
+    assert "roles       59 of 59 filled" in lines
     assert "profile     certify" in lines
 
 

@@ -179,7 +179,7 @@ def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: s
     assert run.returncode == 0, run.stdout[-2000:]
     assert passed >= {(area, model) for area in ("headers", "json") for model in ("", "add_sub")}
     assert report["target"]["roles"] == {"identity_int32": "identity_int32"}
-    assert "roles       1 of 57 filled" in run.stdout
+    assert "roles       1 of 59 filled" in run.stdout
     assert "models      add_sub: B INT32 [3], A INT32 [3] -> SUM, DIFFERENCE" in run.stdout
 
 
@@ -311,7 +311,7 @@ def test_doctor_looks_at_grpc(tmp_path: Path, both: ReferenceServer) -> None:
         f"over gRPC           oip-reference-server 0.1.0; live, ready; {listed}",
         "classification_grpc listed",
     ]
-    roles = "roles over gRPC     1 of 57 filled"
+    roles = "roles over gRPC     1 of 59 filled"
     command = f"then                oip-conformance run {url} --target-grpc={both.grpc}"
     lines = run_command(tmp_path, "doctor", url, over_grpc).stdout.splitlines()
     assert lines[-5:-2] + lines[-1:] == [*found, roles, command]
@@ -356,7 +356,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         "raw                 not tried: no model with one input",
         "classification      not tried: no model with a numeric output",
         f"models              the server lists no models: {answers}",
-        "roles               0 of 57 filled",
+        "roles               0 of 59 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
         f" lists no models ({answers}): to judge one, name it with --target-model NAME",
         f"next                oip-conformance run {url} --conformance-profile=quick --target-model=NAME,"

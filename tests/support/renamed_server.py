@@ -38,6 +38,7 @@ def rename_model(model: Model) -> RenamedModel:
         batching=model.batching,
         labels={OUT + name: labels for name, labels in model.labels.items()},
         table=model.table,
+        version=model.version,
         original=model,
     )
 

@@ -144,7 +144,12 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
 
 
 @check("bytes.outputs-are-row-major", requirements="BIN-ROW-MAJOR-O")
-@rows(*RANK_ROWS, Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")), OWN_ROW)
+@rows(
+    *RANK_ROWS,
+    Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")),
+    Row("transposed", ([2, 4, 3],), role="transpose"),
+    OWN_ROW,
+)
 def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes a binary output row by row, in every rank."""
     if shape is not None:

@@ -35,7 +35,7 @@ EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role
 OWN_ROW = Row("own", ("sample",), fit=ANY)
 EMPTY_DATATYPES = ("BOOL", "UINT8", "INT64", "FP32", "BYTES")  # one of each kind
 # role -> shapes of tensors without elements, whose nested JSON arrays differ
-EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0])}
+EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0], [3, 0, 0])}
 OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 

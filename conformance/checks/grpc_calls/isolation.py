@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from conformance.checks.support.controls import expect_answered_or_block, find_answer_form
+from conformance.checks.support.datatypes import make_role_rows
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError
 from conformance.roles.model import Model
-from conformance.roles.roles import load
 from conformance.spec.check import Only, Row, check, rows
-from conformance.spec.extensions import BINARY, GRPC, HTTP
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.fit import ANY
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_request import make_infer_message
@@ -47,10 +47,7 @@ def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send
 
 
 @check("grpc.answers-are-those-of-http", requirements="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
-@rows(
-    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
-    Row("own", fit=ANY),
-)
+@rows(*make_role_rows(), Row("own", fit=ANY))
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     """The server returns the same outputs over gRPC as over HTTP."""
     if model.is_own_oracle:

@@ -54,7 +54,7 @@ CORNERS: dict[str, list[str]] = {
     for datatype in PLAIN
 }
 # Roles with one input that reveal how the server reads its layout, besides the identity role of each datatype.
-SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching")
+SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching", "transpose")
 BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
 
 
@@ -74,10 +74,13 @@ def _compute_distinct_values(count: int) -> tuple[int, ...]:
     return tuple(k * 7919 % 65_521 for k in range(count))
 
 
-# Shapes in addition to those of the samples: two without elements, dimensions of 1, batches of other sizes.
+# Shapes in addition to those of the samples: five without elements, dimensions of 1, batches of other sizes.
 SHAPES: dict[str, tuple[str, tuple[int, ...]]] = {
     "0x3": ("rank2", (0, 3)),
     "3x0": ("rank2", (3, 0)),
+    "0x3x0": ("rank3", (0, 3, 0)),
+    "0x0x1": ("rank3", (0, 0, 1)),
+    "0x0x0": ("rank3", (0, 0, 0)),
     "1x1": ("rank2", (1, 1)),
     "5x1": ("rank2", (5, 1)),
     "1x5": ("rank2", (1, 5)),

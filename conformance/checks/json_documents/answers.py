@@ -19,16 +19,20 @@ from conformance.checks.support.documents import (
 from conformance.checks.support.inputs import make_empty_inputs
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
+from conformance.spec.text import format_shape
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message, RequestedOutput
+
+# row -> a shape with several dimensions of 0, whose product does not tell them apart
+SEVERAL_ZEROS = {"0x3x0": (0, 3, 0), "0x0x1": (0, 0, 1), "0x0x0": (0, 0, 0)}
 
 # --- the members of an answer -----------------------------------------------------------------------------------------
 
@@ -73,13 +77,28 @@ def model_version_is_a_string(target: Target, model: Model, build_message: Messa
     requirements=("OIP-SHAPE", "OIP-JSON"),
     only=Only(HTTP, "GRPC-TYPED and GRPC-RAW have the elements of either form of contents"),
 )
-@rows(*ANSWERS, Row("own-without-elements", (None,), fit=JSON))
-def shape_counts_the_elements(target: Target, model: Model, build_message: MessageBuilder | None) -> None:
-    """The dimensions of an output are non-negative integers, and their product is the number of elements."""
-    request = build_message(model) if build_message else model.request(make_empty_inputs(target, model), send="json")
-    reply = target.infer(request)
+@rows(
+    *ANSWERS,
+    *[Row(name, (None, shape), role="rank3") for name, shape in SEVERAL_ZEROS.items()],
+    Row("own-without-elements", (None,), fit=JSON),
+)
+def shape_counts_the_elements(
+    target: Target, model: Model, build_message: MessageBuilder | None, shape: Sequence[int] = ()
+) -> None:
+    """The dimensions of an output are non-negative integers, and their product is the number of elements.
+
+    Raises:
+        NotApplicableError: the server refuses tensors without elements, as it may.
+    """
+    tensors = [model.tensor([], shape)] if shape else () if build_message else make_empty_inputs(target, model)
+    reply = target.infer(build_message(model) if build_message else model.request(tensors, send="json"))
+    if shape and reply.is_refusal:
+        raise NotApplicableError("the server refuses tensors without elements")
     expect_fits_schema(reply, "OIP-SHAPE")
     expect(reply).free_of("shape-no-integers", "data-count", "bytes-count")
+    for output in reply.answer.outputs if shape else ():
+        if output.shape != shape:
+            raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply)
 
 
 @check("json.integers-are-written-as-such", requirements=("OIP-INTEGERS", "OIP-JSON"))

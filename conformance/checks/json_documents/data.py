@@ -80,7 +80,10 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
 
 
 @check("json.data-is-returned-flat-or-nested", requirements="OIP-DATA")
-@rows(*[Row(role, role=role, needs=BINARY) for role in ("rank0", *_SHAPED_ROLES)], Row("own", ("json",), fit=JSON))
+@rows(
+    *[Row(role, role=role, needs=BINARY) for role in ("rank0", "transpose", *_SHAPED_ROLES)],
+    Row("own", ("json",), fit=JSON),
+)
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested according to the shape."""
     tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]

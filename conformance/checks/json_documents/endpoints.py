@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.controls import expect_or_attribute_to_isolation, expect_outputs
+from conformance.checks.support.datatypes import make_role_rows
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,
@@ -24,7 +25,6 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import MessageBuilder, Model
-from conformance.roles.roles import load
 from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP, RAW
 from conformance.spec.fit import ANY, JSON
@@ -245,10 +245,7 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
     infers=False,
     only=Only(HTTP, "GRPC-TYPED and GRPC-RAW say it of either form of contents"),
 )
-@rows(
-    *[Row(name, role=name, needs=() if role.is_json_capable else BINARY) for name, role in load().items()],
-    Row("own", fit=ANY),
-)
+@rows(*make_role_rows(), Row("own", fit=ANY))
 def plain_request_is_answered(target: Target, model: Model) -> None:
     """The server answers a plain inference request with status 200 and the correct outputs."""
     if isinstance(model, DeployedModel) and model.tensors and (model.trouble or model.demands):

@@ -1,10 +1,12 @@
-"""Groups of datatypes, and the identity role for each datatype."""
+"""Groups of datatypes, the identity role for each datatype, and rows for each role."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.roles.roles import load
 from conformance.spec.check import Row
+from conformance.spec.extensions import BINARY
 from conformance.wire.datatypes import INTEGERS
 
 # Datatypes that are specified by their size alone: BOOL, FP16 and BYTES have requirements of their own.
@@ -20,6 +22,15 @@ def get_identity_role(datatype: str) -> str:
 def make_datatype_rows(datatypes: Sequence[str]) -> list[Row]:
     """Return a row for each datatype, with its identity role."""
     return [Row(datatype, role=get_identity_role(datatype)) for datatype in datatypes]
+
+
+def make_role_rows() -> list[Row]:
+    """Return a row for each role that answers a request without a version in only one way."""
+    return [
+        Row(name, role=name, needs=() if role.is_json_capable else BINARY)
+        for name, role in load().items()
+        if not role.versions
+    ]
 
 
 KIB = 1024

@@ -18,14 +18,14 @@ _JSON_ROLES = (
     "identity_int32",
     *(f"identity_{name}" for name in ("bool", *PLAIN_INTEGERS, "fp32", "fp64", "bytes") if name != "int32"),
     *("rank2", "rank3", "rank2_bytes", "batching", "fixed", "multi", "add_sub", "weighted_sum", "string_length"),
-    *("cast_int32_fp32", "raw_two_outputs"),
+    *("cast_int32_fp32", "raw_two_outputs", "transpose"),
 )
 _BINARY_ROLES = (*_JSON_ROLES, "identity_fp16", "cast_fp16_fp32", "cast_fp32_fp16", "rank4")
 _RAW_ROLES = (
     "identity_int32",
     *(f"identity_{name}" for name in ("bool", *PLAIN_INTEGERS, "fp16", "fp32", "fp64") if name != "int32"),
     *("cast_int32_fp32", "cast_fp16_fp32", "fixed", "raw_variable", "raw_middle", "raw_batching"),
-    *("raw_batching_variable", "raw_two_outputs"),
+    *("raw_batching_variable", "raw_two_outputs", "transpose"),
 )
 _SCORED_ROLES = (
     *("scores", "scores_labelled", "scores_some_labels", "scores_odd_labels", "scores_batching"),

@@ -130,3 +130,17 @@ def grpc_older_versions_take_other_inputs(original: Any, models: Any, *arguments
     if hasattr(answer, "versions"):
         answer.versions[:] = [OLDER, "1"]
     return answer
+
+
+earlier_versions_are_not_loaded = steps.FIND_MODEL.refuse(
+    when=lambda result: result is not list(result.versions.values())[-1], status=404
+).says("The metadata of a model list all versions, but the server has loaded only the last one.")
+grpc_earlier_versions_are_not_loaded = steps.FIND_CALLED_MODEL.refuse(
+    when=lambda result: result is not list(result.versions.values())[-1], status=404
+).says("The metadata of a model list all versions, but the server has loaded only the last one.")
+requests_without_a_version_get_the_first = steps.FIND_MODEL.after(
+    (), lambda model: next(iter(model.versions.values())), when=lambda http: "version" not in http.path_params
+).says("The server answers a request without a version by the first version of the model, not by the last.")
+grpc_calls_without_a_version_get_the_first = steps.FIND_CALLED_MODEL.after(
+    (), lambda model: next(iter(model.versions.values())), when=lambda version: not version
+).says("The server answers a call without a version by the first version of the model, not by the last.")

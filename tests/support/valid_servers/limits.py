@@ -42,6 +42,9 @@ more_than_1000_elements_raise = refuse_shapes(
 more_than_1000_elements_are_too_large = refuse_shapes(lambda shape: math.prod(shape) > 1000, status=413).says(
     "The server refuses an input of more than 1000 elements with 413."
 )
+tensors_without_elements_are_refused = refuse_shapes(lambda shape: 0 in shape).says(
+    "The server refuses a tensor without elements, over HTTP."
+)
 more_than_100_elements_are_refused = refuse_shapes(lambda shape: math.prod(shape) > 100, status=422).says(
     "The server refuses an input of more than 100 elements with 422."
 )

@@ -144,6 +144,16 @@ def table(role: Role, places: Array) -> Sequence[Array]:
     return (entries[places.ravel().astype(np.int64) - 1],)
 
 
+def transpose(_role: Role, numbers: Array) -> Sequence[Array]:
+    """Return the input and its first matrix as text, with reversed dimensions: views, whose memory keeps its order."""
+    return numbers.T, texts([str(number).encode() for number in numbers[0].ravel().tolist()], numbers.shape[1:]).T
+
+
+def add_version(role: Role, numbers: Array) -> Sequence[Array]:
+    """Return the input plus the number of this version."""
+    return (numbers + np.int32(role["version"]),)
+
+
 def documented_binary(_role: Role, words: Array, flags: Array) -> Sequence[Array]:
     """Return rows of a flag and a word."""
     return (_columns(flags, words).astype(np.float32),)
@@ -182,6 +192,8 @@ MODELS: Mapping[str, Callable[..., Sequence[Array]]] = {
     "emit": emit,
     "text": text,
     "table": table,
+    "transpose": transpose,
+    "add_version": add_version,
     "documented_binary": documented_binary,
     "documented_mixed": documented_mixed,
     "documented_all_outputs": documented_all_outputs,
