@@ -13,6 +13,7 @@ from conformance.discovery.deployed_model import Change
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered
 from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.spec.check import Case
@@ -22,7 +23,6 @@ from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 
-ISOLATION = "OIP-ISOLATION"
 # Requirements about the effect of earlier requests, on any connection.
 STATE_REQUIREMENTS = (ISOLATION, f"{ISOLATION}/grpc")
 
@@ -56,6 +56,17 @@ class ControlChecks:
         unmet.requirement = to_grpc_requirement(ISOLATION) if reply.is_over_grpc else ISOLATION
         unmet.actual += "; repeated control requests also get outputs of other requests"
         return unmet
+
+    def explain_by_other_inputs(self, case: Case, error: RowError) -> UnmetError | None:
+        """Return the violation if the server obeys the options of the request with inputs that it has not seen."""
+        unmet = error.cause if isinstance(error, BlockedError) else error
+        model = self.models.build_model(case)
+        if model is None or unmet is None or unmet.reply is None or unmet.requirement in STATE_REQUIREMENTS:
+            return None
+        try:
+            return find_reuse(self.target, model, unmet.reply)
+        except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
+            return None
 
     def explain_by_plain_request(self, case: Case, error: RowError) -> BlockedError | None:
         """Return an error that blocks a row about wrong requests if the answer to a plain request is wrong as well."""

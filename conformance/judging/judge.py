@@ -119,6 +119,7 @@ class Judge(RowJudge):
         controls = ControlChecks(self.target, models)
         self._explanations: tuple[_Explanation, ...] = (
             controls.explain_by_repetition,
+            controls.explain_by_other_inputs,
             controls.explain_by_plain_request,
             self._client_names.explain,
         )

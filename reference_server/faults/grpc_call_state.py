@@ -113,23 +113,6 @@ def grpc_answers_are_cached_without_the_model(original: Any, models: Any, method
     return answer
 
 
-@fault(steps.MODEL_INFER, breaks="OIP-ISOLATION/grpc")
-def grpc_answers_are_cached_without_the_outputs(original: Any, models: Any, request: Message) -> Any:
-    """The server repeats an answer if the next long call has the same model, id and inputs, and other outputs."""
-    key = request.SerializeToString(deterministic=True)
-    if request.outputs:
-        plain = type(request).FromString(key)
-        del plain.outputs[:]
-        key = plain.SerializeToString(deterministic=True)
-    if len(key) < MIN_CACHED_BYTES:
-        return original(models, request)
-    answer = _answers_by_inputs.get(key) or original(models, request)
-    _answers_by_inputs.clear()
-    _answers_by_inputs[key] = answer
-    return answer
-
-
-_answers_by_inputs: dict[bytes, Any] = {}
 _inputs_by_model: dict[str, dict[str, Tensor]] = {}
 
 

@@ -37,7 +37,7 @@ def return_all_as(binary: bool) -> Callable[[RequestedOutputs], RequestedOutputs
 # --- listed outputs ---------------------------------------------------------------------------------------------------
 
 json_requests_answered_in_json = steps.PARSE_OUTPUTS.after(
-    ("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "OIP-ANSWER", "OIP-ISOLATION"),
+    ("BIN-OUTPUT-TRUE", "BIN-TRUE-OVERRIDES", "OIP-ANSWER"),
     return_all_as(False),
     when=lambda request: lists_outputs(request) and all("data" in item for item in request["inputs"]),
 ).says("The server honours `binary_data` of an output only if the request has binary inputs.")

@@ -129,7 +129,6 @@ binary_data_are_for_strings_alone = steps.PARSE_OUTPUTS.after(
         "BIN-TRUE-OVERRIDES",
         "BIN-DATATYPES-I",
         "OIP-ANSWER",
-        "OIP-ISOLATION",
     ),
     lambda requested, model: [replace(output, binary=_is_string(output.name, model)) for output in requested],
 ).says("The server returns BYTES as binary data and other outputs as JSON, whatever the request asks for.")

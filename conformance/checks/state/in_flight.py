@@ -1,9 +1,10 @@
-"""Concurrent requests to several models and for classes are answered as each request alone."""
+"""Concurrent requests to several models, for classes and for other outputs are answered as each request alone."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from conformance.checks.state.output_lists import list_output_lists, make_output_list_rows
 from conformance.checks.state.request_forms import is_closed_under_load
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import LIMIT_STATUSES
@@ -17,8 +18,11 @@ from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, InferRequest, RequestedOutput
+from conformance.wire.response import Output
 
 KINDS = ("classes", "several-models")  # `state.answers-in-flight-are-their-own` sends tensors to one model
+LARGE_COUNT = 20_000  # elements, in some requests beside others of few
+LARGE_ROLES = ("add_sub", "raw_two_outputs")
 MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64", "string_length")
 
 
@@ -34,12 +38,12 @@ MODELS = ("identity_int32", "identity_bytes", "multi", "add_sub", "identity_fp64
         )
         for kind in KINDS
         for count in (2, 32)
-    ]
+    ],
+    *make_output_list_rows(8),
 )
 def requests_in_flight_are_answered_as_alone(target: AnyTarget, model: Model, kind: str, count: int) -> None:
-    """The server answers concurrent requests for classes or to several models as it answers each of them alone."""
-    build_request = _build_own_request if model.is_own_oracle else _build_role_request
-    messages = [target.message(build_request(target, model, kind, number)) for number in range(count)]
+    """The server answers concurrent requests for classes, other outputs or other models as each of them alone."""
+    messages = [target.message(_build_request(target, model, kind, number)) for number in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
         raise BlockedError(f"a single request is not answered either: {alone[0].outcome()}")
@@ -49,6 +53,26 @@ def requests_in_flight_are_answered_as_alone(target: AnyTarget, model: Model, ki
         if not _has_same_content(model, found, usual):
             expected = f"{_describe_answer(usual)}, as in the answer to the request alone"
             raise UnmetError(expected, _describe_answer(found), found)
+
+
+def _build_request(target: AnyTarget, model: Model, kind: str, number: int) -> InferRequest:
+    """Return request `number` of a kind."""
+    if kind not in KINDS:
+        return _build_list_request(model, kind, number)
+    return (_build_own_request if model.is_own_oracle else _build_role_request)(target, model, kind, number)
+
+
+def _build_list_request(model: Model, kind: str, number: int) -> InferRequest:
+    """Return a request for a list of outputs; the requests before and after it have other lists and the same inputs.
+
+    Every fifth request has many elements if the role allows that, so that it takes longer than the others.
+    """
+    lists = list_output_lists(model, kind)
+    is_large = number % 5 == 0 and not model.is_own_oracle and model.role.name in LARGE_ROLES
+    small = replace(model, salt=number // len(lists)).sample()
+    tensors = model.build_salted_inputs(LARGE_COUNT, number) if is_large else small
+    send, outputs = model.plain_input_form, lists[number % len(lists)]
+    return model.request(tensors, send=send, outputs=outputs, request_id=f"request-{number}")
 
 
 def _build_role_request(target: AnyTarget, model: Model, kind: str, number: int) -> InferRequest:
@@ -82,7 +106,10 @@ def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
     """Say whether two answers agree; for a deployed model, in its deterministic outputs and within tolerance."""
     if not model.is_own_oracle or not found.succeeded:
         return _summarize_content(found) == _summarize_content(usual)
-    frames = [(_read_sent_id(reply), sorted(reply.answer.names())) for reply in (found, usual)]
+    frames = [
+        (_read_sent_id(reply), sorted((output.name, _is_binary(output, reply)) for output in reply.answer.outputs))
+        for reply in (found, usual)
+    ]
     return frames[0] == frames[1] and not find_differing_outputs(
         usual, found, model.list_comparable_outputs(), model.noise
     )
@@ -94,10 +121,15 @@ def _summarize_content(reply: Reply) -> object:
         return reply.status_line if reply.status else reply.outcome()
     document = reply.answer.document or {}
     outputs = sorted(
-        (output.name, output.datatype, str(output.shape), _format_values(output.array))
+        (output.name, output.datatype, str(output.shape), _format_values(output.array), _is_binary(output, reply))
         for output in reply.answer.outputs
     )
     return _read_sent_id(reply), document.get("model_name"), outputs
+
+
+def _is_binary(output: Output, reply: Reply) -> bool:
+    """Say whether an output is binary data; False over gRPC, where servers choose the form."""
+    return output.binary and not reply.is_over_grpc
 
 
 def _read_sent_id(reply: Reply) -> str:
@@ -117,5 +149,9 @@ def _describe_answer(reply: Reply) -> str:
     if not reply.succeeded:
         return reply.outcome()
     identity = (reply.answer.document or {}).get("id")
-    texts = [f"{format_value(output.name)} {_format_values(output.array)[:80]}" for output in reply.answer.outputs]
+    texts = [
+        f"{format_value(output.name)} {_format_values(output.array)[:80]}"
+        f"{' as binary data' if _is_binary(output, reply) else ''}"
+        for output in reply.answer.outputs
+    ]
     return f"{f'id {format_value(identity)}: ' if identity else ''}{', '.join(texts)}"

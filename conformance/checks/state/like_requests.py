@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from conformance.checks.state.output_lists import list_output_lists, make_output_list_rows
 from conformance.checks.state.request_forms import NEEDS, AnyForm, require_raw_answered
 from conformance.checks.support.classes import find_scored_output, list_output_names
 from conformance.checks.support.datatypes import KIB
@@ -15,7 +16,7 @@ from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Only, Row, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES, HTTP, RAW
 from conformance.spec.fit import JSON, RAW_FLOATS, SCORED, VARIABLE_FLOATS, Fit
-from conformance.spec.text import format_shape
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
@@ -26,15 +27,9 @@ Judge = Callable[[Reply], object]
 JudgedRequest = tuple[InferRequest | Message, Judge]
 
 
-def _make_outputs_judge(*tensors: Tensor, form: str = "") -> Judge:
-    """Return a function that expects these outputs in a reply; if `form` is not empty, it expects them in this form."""
-
-    def judge_reply(reply: Reply) -> None:
-        expectation = expect(reply).tensors(tensors)
-        if form:
-            expectation.forms({tensor.name: form for tensor in tensors})
-
-    return judge_reply
+def _make_outputs_judge(*tensors: Tensor) -> Judge:
+    """Return a function that expects these outputs in a reply."""
+    return lambda reply: expect(reply).tensors(tensors)
 
 
 # --- one element ------------------------------------------------------------------------------------------------------
@@ -112,29 +107,27 @@ def one_other_element_is_seen(target: AnyTarget, model: Model, form: AnyForm, co
     _expect_requests_told_apart(target, _build_pair_with_other_element(model, form, count, position))
 
 
-def _expect_requests_told_apart(target: AnyTarget, pair: Sequence[JudgedRequest]) -> None:
-    """Send two requests and expect the correct answer to the second.
+def _expect_requests_told_apart(target: AnyTarget, requests: Sequence[JudgedRequest]) -> None:
+    """Send requests one after the other and expect the correct answer to each.
 
     Raises:
-        UnmetError: the second answer repeats the first (OIP-ISOLATION).
-        BlockedError: the first answer is wrong, or the second is wrong without repeating the first.
+        UnmetError: an answer repeats an earlier one (OIP-ISOLATION).
+        BlockedError: the first answer is wrong, or a later one is wrong without repeating an earlier one.
     """
-    (first, judge_first), (second, judge_second) = pair
-    before = target.infer(first)
-    try:
-        judge_first(before)
-    except UnmetError as unmet:
-        raise BlockedError("the answer to the first of the two requests is wrong", unmet) from None
-    reply = target.infer(second)
-    try:
-        judge_second(reply)
-    except UnmetError as unmet:
-        unmet.requirement = "OIP-ISOLATION"
-        if (reply.status, reply.body) == (before.status, before.body):
+    before: list[tuple[int | None, bytes]] = []
+    for request, judge in requests:
+        reply = target.infer(request)
+        try:
+            judge(reply)
+        except UnmetError as unmet:
+            if not before:
+                raise BlockedError("the answer to the first of the requests is wrong", unmet) from None
+            if (reply.status, reply.body) not in before:
+                reason = "the answer to a later request is wrong, but differs from earlier answers"
+                raise BlockedError(reason, unmet) from None
+            unmet.requirement = "OIP-ISOLATION"
             raise
-        raise BlockedError(
-            "the answer to the second request is wrong, but differs from the first answer", unmet
-        ) from None
+        before.append((reply.status, reply.body))
 
 
 # Inputs that a careless key of a cache does not tell apart: role, and pairs of elements and shape.
@@ -163,58 +156,11 @@ def inputs_that_look_alike_are_told_apart(
     )
 
 
-_FORM = Only(HTTP, "calls cannot ask for the form of an output")
-
 # --- the same tensors --------------------------------------------------------------------------------------------------
 
 
 LONG_COUNT = 2 * KIB
-
-
-def _make_long_inputs(model: Model) -> Sequence[Tensor]:
-    """Return inputs of `LONG_COUNT` elements; sample inputs for a deployed model."""
-    return model.sample() if model.is_own_oracle else [model.tensor([100 + k % 100 for k in range(LONG_COUNT)])]
-
-
-def _build_pair_with_other_output_form(
-    model: Model, is_first_binary: bool, is_second_binary: bool
-) -> list[JudgedRequest]:
-    """Return two requests with the same long inputs and different forms of the first output.
-
-    Each flag says whether one request asks for binary data; without the flag, the request gets the default form, JSON.
-    """
-    name = model.role.outputs[0].name
-    right = [tensor for tensor in model.expected(_make_long_inputs(model)) if tensor.name == name]
-    return [
-        (
-            model.request(_make_long_inputs(model), send="json", outputs=[RequestedOutput(name, binary or ABSENT)]),
-            _make_outputs_judge(*right, form="binary" if binary else "json"),
-        )
-        for binary in (is_first_binary, is_second_binary)
-    ]
-
-
-def _build_pair_with_other_class_count(model: Model) -> list[JudgedRequest]:
-    """Return two requests with the same long inputs, for one class and for two."""
-    name = model.role.outputs[0].name
-    return [
-        (
-            model.request(_make_long_inputs(model), send="json", outputs=[RequestedOutput(name, classification=count)]),
-            _make_class_count_judge(name, count),
-        )
-        for count in (1, 2)
-    ]
-
-
-def _make_class_count_judge(name: str, count: int) -> Judge:
-    """Return a function that expects this number of classes in each ranking of the output `name`."""
-
-    def judge_reply(reply: Reply) -> None:
-        found = expect(reply).output(name).shape
-        if found is None or found[-1:] != (count,):
-            raise UnmetError(f"{name} with {count} as the last dimension", format_shape(found), reply)
-
-    return judge_reply
+_FORM = Only(HTTP, "calls cannot ask for the form of an output")
 
 
 def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
@@ -231,29 +177,42 @@ def _build_binary_and_raw_pair(model: Model) -> list[JudgedRequest]:
 
 @claim("state.other-requested-outputs-are-seen", requirements="OIP-ISOLATION")
 @rows(
-    Row(
-        "json-then-binary",
-        (lambda m: _build_pair_with_other_output_form(m, False, True),),
-        role="identity_uint8",
-        needs=BINARY,
-        fit=JSON,
-        only=_FORM,
-    ),
-    Row(
-        "binary-then-json",
-        (lambda m: _build_pair_with_other_output_form(m, True, False),),
-        role="identity_uint8",
-        needs=BINARY,
-        only=_FORM,
-    ),
-    Row("one-class-then-two", (_build_pair_with_other_class_count,), role="identity_int32", needs=CLASSES),
-    Row("framed-then-raw", (_build_binary_and_raw_pair,), role="identity_uint8", needs=(*BINARY, *RAW)),
+    *make_output_list_rows(),
+    Row("identity_uint8-forms", ("forms",), role="identity_uint8", needs=BINARY),
+    Row("identity_int32-classified", ("classified",), role="identity_int32", needs=CLASSES),
+    Row("forms", ("forms",), needs=BINARY, fit=JSON, only=_FORM),
 )
-def other_requested_outputs_are_seen(
-    target: AnyTarget, model: Model, pair: Callable[[Model], Sequence[JudgedRequest]]
-) -> None:
-    """The server gives the correct answer if only the requested outputs differ from the previous request."""
-    _expect_requests_told_apart(target, pair(model))
+def other_requested_outputs_are_seen(target: AnyTarget, model: Model, kind: str) -> None:
+    """The server gives each of several requests with the same inputs the outputs that this request asks for."""
+    tensors, lists = replace(model, salt=(model.salt + 37) % 256).sample(), list_output_lists(model, kind)
+    requests = [model.request(tensors, send=model.plain_input_form, outputs=outputs) for outputs in lists]
+    _expect_requests_told_apart(target, [(request, _make_list_judge(model, request)) for request in requests])
+
+
+def _make_list_judge(model: Model, request: InferRequest) -> Judge:
+    """Return a function that expects the requested outputs in their forms, as tensors or as classes."""
+    outputs = [model.build_plain_output(spec.name) for spec in model.role.outputs]
+    datatypes = {spec.name: spec.datatype for spec in model.role.outputs}
+
+    def judge_reply(reply: Reply) -> None:
+        for output in request.outputs or outputs:
+            found, count = expect(reply).output(output.name), output.classification
+            if count is ABSENT and found.datatype != datatypes[output.name]:
+                actual = f"datatype {escape_text(found.datatype, 20)}"
+                raise UnmetError(f"{output.name} {datatypes[output.name]}", actual, reply)
+            if count is not ABSENT and (found.shape is None or found.shape[-1:] != (count,)):
+                raise UnmetError(f"{output.name} with {count} as the last dimension", format_shape(found.shape), reply)
+            if not reply.is_over_grpc:  # there, servers choose the form
+                expect(reply).forms({output.name: "binary" if output.binary_data is True else "json"})
+
+    return judge_reply
+
+
+@claim("state.same-body-as-raw-input-is-seen", requirements="OIP-ISOLATION", role="identity_uint8")
+@rows(Row("framed-then-raw", needs=(*BINARY, *RAW)))
+def same_body_as_raw_input_is_seen(target: AnyTarget, model: Model) -> None:
+    """The server takes a body as JSON and binary data or as a raw input, whichever the inference header says."""
+    _expect_requests_told_apart(target, _build_binary_and_raw_pair(model))
 
 
 @claim("state.same-body-for-another-model-is-seen", requirements="OIP-ISOLATION", role="identity_int32")
