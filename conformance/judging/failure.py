@@ -198,7 +198,17 @@ def _format_labeled_line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-# --- answers to earlier requests --------------------------------------------------------------------------------------
+# --- earlier requests -------------------------------------------------------------------------------------------------
+
+
+def describe_pipelined_requests(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
+    """Return a message suffix with the pipelined requests before the failing one; empty if it was not pipelined."""
+    own = unmet.reply.exchange if unmet.reply else None
+    if own is None or not own.send_options.pipelined:
+        return ""
+    before = [one for one in exchanges if one.call == own.call and one.number < own.number]
+    outcomes = [f"{one.message.method} {one.message.path} ({Reply(one).outcome()})" for one in before]
+    return f"; before it on the connection: {', '.join(outcomes)}" if before else ""
 
 
 MAX_EARLIER_ANSWERS = 8  # earlier answers to compare with

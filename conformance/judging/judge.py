@@ -20,7 +20,7 @@ from conformance.judging.client_name_trials import CLIENT_NAME, ClientNameTrials
 from conformance.judging.control_checks import STATE_REQUIREMENTS, ControlChecks
 from conformance.judging.crashes import CrashTracker
 from conformance.judging.evidence import SavedBodies
-from conformance.judging.failure import describe, describe_earlier_answer
+from conformance.judging.failure import describe, describe_earlier_answer, describe_pipelined_requests
 from conformance.judging.raw_interpretation import RawInterpretation
 from conformance.judging.repeat_command import build_repeat_command, has_long_body
 from conformance.judging.reproduction import build_reproduction
@@ -224,6 +224,7 @@ class Judge(RowJudge):
             return exemption
         requirement = self._name_requirement(case, unmet)
         unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
+        unmet.actual += describe_pipelined_requests(unmet, self.target.exchanges)
         return self._conclude_failure(case, unmet, requirement)
 
     def _find_exemption(self, case: Case, unmet: UnmetError | None) -> RowOutcome | None:

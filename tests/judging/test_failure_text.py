@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import describe, describe_earlier_answer, format_block
+from conformance.judging.failure import describe, describe_earlier_answer, describe_pipelined_requests, format_block
 from conformance.judging.repeat_command import build_curl_command, build_curl_headers, build_repeat_command
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
@@ -16,6 +17,7 @@ from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.http_request import USER_AGENT
+from conformance.transport.send_options import SendOptions
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
@@ -158,3 +160,13 @@ def test_nothing_is_said_where_no_tensor_was_expected() -> None:
     exchanges = [answered(0, 1, 2), answered(1, 1, 2)]
     assert describe_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""
     assert describe_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""
+
+
+def test_a_pipelined_failure_names_the_requests_before_it() -> None:
+    options = SendOptions(pipelined=True)
+    exchanges = [replace(answered(k, 1, 2), send_options=options, call=int(k > 0)) for k in range(3)]
+    found = describe_pipelined_requests(UnmetError("a", "b", Reply(exchanges[2])), exchanges)
+    assert found == "; before it on the connection: POST /x (HTTP 200: 79 bytes)"
+    assert describe_pipelined_requests(UnmetError("a", "b", Reply(exchanges[1])), exchanges) == ""
+    alone = answered(2, 1, 2)
+    assert describe_pipelined_requests(UnmetError("a", "b", Reply(alone)), [*exchanges[:2], alone]) == ""
