@@ -50,7 +50,8 @@ class ClientNameTrials:
         Only an unmet MUST is attributed: a server may follow a SHOULD for one client only. A row with an unanswered
         request is not repeated, because it may hang again. Other rows are repeated several times: each repetition must
         pass with the other name, and fail with the row's own name. The order of the names excludes servers that fail
-        every second or third request, or at random.
+        every second or third request, or at random. All repetitions are of one length and begin without connections, so
+        that the other name changes neither where reads end nor what a connection has carried.
         """
         if self.seed is None or any(one.status is None for one in self.target.exchanges):
             return None
@@ -62,7 +63,9 @@ class ClientNameTrials:
             unmet = error
         own, other = self.choose_names(case)
         for place, is_other in enumerate(_TRIALS_UNDER_OTHER_NAME):
-            with self.target.scope(f"{case.key}, again {place}", client=other if is_other else own):
+            self.target.close()
+            client = other.pad(own) if is_other else own.pad(other)
+            with self.target.scope(f"{case.key}, again {place}", client=client):
                 if self._repeat_row(case) is not is_other:
                     return None
         is_call = unmet.reply.is_over_grpc if unmet.reply else case.check.is_over_grpc

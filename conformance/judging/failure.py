@@ -24,6 +24,7 @@ from conformance.wire.tensor import find_first_difference
 
 LINE_WIDTH = 118
 MAX_MESSAGE_ROWS = 8  # rows of eight bytes of a gRPC message without a known offset
+MAX_EARLIER_REQUESTS = 4  # on the connection of a request
 MAX_TEXT_CHARS = 600  # characters of a line
 MAX_JSON_CHARS = 500  # characters of a request or an answer
 MAX_COMMAND_CHARS = 16 * 1024  # characters; longer than any command with an inline body
@@ -88,7 +89,9 @@ def build_failure(
     )
 
 
-def describe(unmet: UnmetError, requirement: str, settings: Settings, repeat: str = "") -> Failure:
+def describe(
+    unmet: UnmetError, requirement: str, settings: Settings, repeat: str = "", exchanges: Sequence[Exchange] = ()
+) -> Failure:
     """Return the `Failure` for an `UnmetError` of a server.
 
     Args:
@@ -96,6 +99,7 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, repeat: st
         requirement: the ledger id of the unmet requirement.
         settings: the settings of the target, with the secrets that must not be shown.
         repeat: the command that sends the request again; empty if there is none.
+        exchanges: the exchanges of the row, in order.
     """
     reply, secrets = unmet.reply, settings.secrets
     if reply is None:
@@ -104,7 +108,7 @@ def describe(unmet: UnmetError, requirement: str, settings: Settings, repeat: st
         unmet,
         requirement,
         reply,
-        sent=_describe_request(reply.exchange),
+        sent=_describe_request(reply.exchange) + _describe_earlier_requests(reply.exchange, exchanges),
         hex_dump=_render_hex_dump(reply, unmet.offset, secrets),
         repeat=repeat,
         secrets=secrets,
@@ -120,6 +124,20 @@ def _describe_request(exchange: Exchange) -> str:
     if header is not None:
         parts.append("raw binary request" if header == "0" else f"inference header {escape_text(header, 40)}")
     return ", ".join([*parts, *([exchange.note] if exchange.note else [])])
+
+
+def _describe_earlier_requests(exchange: Exchange, exchanges: Sequence[Exchange]) -> str:
+    """Return a suffix that names the requests before an exchange on its connection, with their answers."""
+    before = [
+        f"{one.message.method} {one.message.path} ({Reply(one).status_line})"
+        for one in exchanges
+        if one.connection == exchange.connection and one.number < exchange.number
+    ]
+    if not exchange.connection or not before:
+        return ""
+    shown = before[-MAX_EARLIER_REQUESTS:]
+    others = f"{len(before) - len(shown)} others, " if len(before) > len(shown) else ""
+    return f", after {others}{', '.join(shown)}"
 
 
 def _describe_tensors(message: Message) -> list[str]:

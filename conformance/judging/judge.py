@@ -321,12 +321,12 @@ class Judge(RowJudge):
         )
         if self._evidence is None:
             repeat = build_repeat_command(steps, settings, self._save_body(reply.exchange.message))
-            return describe(unmet, requirement, settings, repeat)
+            return describe(unmet, requirement, settings, repeat, self.target.exchanges)
         folder = self._evidence / evidence.build_folder_name(case.check.id, case.row.id)
         repeat = build_repeat_command(steps, settings, str(folder / "request.bin"))
         if not (repeat or reply.exchange.as_octets):
             repeat = f"sh {shlex.quote(str(folder / 'repro.sh'))}"
-        failure = describe(unmet, requirement, settings, repeat)
+        failure = describe(unmet, requirement, settings, repeat, self.target.exchanges)
         placements = {role: placement.to_dict() for role, placement in self.target.placements.items()}
         about = {
             "check": case.check.id,

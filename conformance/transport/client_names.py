@@ -8,7 +8,7 @@ Source: RFC 9110, 10.1.5 "User-Agent".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -39,6 +39,14 @@ class ClientName:
         if message.header(HEADER) is not None:
             return message
         return message.with_header(HEADER, self.grpc if message.method == GRPC_METHOD else self.http)
+
+    def pad(self, other: ClientName) -> ClientName:
+        """Return the name with blanks after it over HTTP, if it is shorter than another; both are then of one length.
+
+        Blanks after a value are no part of it (RFC 9112, 5). Requests with padded names are cut alike: a server whose
+        answer depends on where its reads end treats both alike. HTTP/2 permits no such blanks.
+        """
+        return replace(self, http=self.http.ljust(len(other.http)))
 
 
 OWN_CLIENT: Final[ClientName] = ClientName(USER_AGENT, USER_AGENT)

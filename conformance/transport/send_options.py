@@ -18,12 +18,14 @@ class ChunkFormat:
         trailers: names and values of the trailer fields after the last chunk.
         capitals: whether sizes use the digits A to F in upper case.
         zeros: the minimum number of digits of each size; shorter sizes get leading zeros.
+        splits_lines: whether the lines around each chunk are cut into two pieces.
     """
 
     extension: str = ""
     trailers: tuple[tuple[str, str], ...] = ()
     capitals: bool = False
     zeros: int = 1
+    splits_lines: bool = False
 
     @property
     def described(self) -> str:
@@ -33,14 +35,16 @@ class ChunkFormat:
             f", with trailer {', '.join(name for name, _ in self.trailers)}": self.trailers,
             ", chunk sizes in capitals": self.capitals,
             f", chunk sizes of {self.zeros} digits": self.zeros > 1,
+            ", each line around them in two segments": self.splits_lines,
         }
         return "".join(text for text, holds in deviations.items() if holds)
 
     def format_chunks(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces as chunks, then the last chunk; skip empty pieces, which would end the body early."""
-        yield from (self._format_chunk_size(len(piece)) + piece + b"\r\n" for piece in pieces if piece)
-        trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
-        yield self._format_chunk_size(0) + f"{trailers}\r\n".encode("latin-1")
+        trailers = "".join(f"{name}: {value}\r\n" for name, value in self.trailers).encode("latin-1")
+        chunks = [self._format_chunk_size(len(piece)) + piece + b"\r\n" for piece in pieces if piece]
+        for chunk in (*chunks, self._format_chunk_size(0) + trailers + b"\r\n"):
+            yield from (chunk[:1], chunk[1:-1], chunk[-1:]) if self.splits_lines else (chunk,)
 
     def _format_chunk_size(self, size: int) -> bytes:
         digits = f"{size:0{self.zeros}{'X' if self.capitals else 'x'}}"

@@ -15,6 +15,8 @@ from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat, SendOp
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message
 
+# Offsets of a body that a note names one by one.
+MAX_NAMED_OFFSETS = 4
 # Segment pauses after each turn of interleaved bodies: a busy server has to read from every connection meanwhile.
 PAUSES_PER_TURN = 4
 # Maximum wait with a held-back body, in seconds: a server should request it immediately (RFC 9110, 10.1.1).
@@ -27,9 +29,9 @@ def send_in_pieces(
     settings: Settings, message: Message, offsets: Sequence[int], chunks: ChunkFormat | None, *, at_once: bool
 ) -> Exchange:
     """Send the body in TCP segments, or in chunks, cut at the given offsets; see `Target.send_in_pieces`."""
-    pieces = split_at_offsets(message.body, [offset for offset in offsets if offset > 0])
-    kind = "chunk" if chunks else "TCP segment"
-    note = f"body in {len(pieces)} {kind}s, cut at {list(offsets)}" if offsets else f"body in one {kind}"
+    inner = [offset for offset in offsets if offset > 0]
+    pieces = split_at_offsets(message.body, inner)
+    note = _describe_pieces(pieces, inner, "chunk" if chunks else "TCP segment")
     note += (chunks.described if chunks else "") + (", all in one write" if at_once else "")
     sent = pieces if chunks is None else list(chunks.format_chunks(pieces))
     heads = split_head(render_head(settings, message, chunked=chunks is not None), offsets)
@@ -38,6 +40,17 @@ def send_in_pieces(
     with connect(settings) as connection:
         connection.send([b"".join([*heads, *sent])] if at_once else [*heads, *sent])
         return connection.receive(message, note=note, send_options=options)
+
+
+def _describe_pieces(pieces: Sequence[bytes], offsets: Sequence[int], kind: str) -> str:
+    """Return a phrase for the pieces of a body: how many they are, and where it is cut, or how long they are."""
+    if not offsets:
+        return f"body in one {kind}"
+    if len(offsets) <= MAX_NAMED_OFFSETS:
+        return f"body in {len(pieces)} {kind}s, cut at {' and '.join(map(str, offsets))}"
+    least, most = min(map(len, pieces)), max(map(len, pieces))
+    sizes = f"{most}" if least == most else f"{least} to {most}"
+    return f"body in {len(pieces):,} {kind}s of {sizes} byte{'s' if most > 1 else ''}"
 
 
 def send_interleaved(

@@ -51,6 +51,20 @@ async def _read_pieces(http: Request) -> list[bytes]:
     return [piece async for piece in http.stream() if piece]
 
 
+READ_BYTES = 16 * 1024
+
+
+@fault(steps.DATA_RECEIVED, breaks="HTTP-CHUNKED")
+def chunk_size_in_two_reads_refused(original: Any, protocol: Any, data: bytes) -> None:
+    """The server reads up to 16 KiB at a time, and refuses a chunk whose size line ends in the next read."""
+    for start in range(0, len(data), READ_BYTES):
+        original(protocol, data[start : start + READ_BYTES])
+        line = protocol._frames._line if protocol._frames else b""
+        if line and not line.endswith(b"\r\n"):
+            protocol.send_400_response("malformed chunk size")
+            return
+
+
 TRAILERS = re.compile(rb"\r\n0+\r\n((?:[^\r\n]+\r\n)+)\r\n$")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import DISCOVERY_SCOPE, Session
 from conformance.report.terminal import format_header
+from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import client_names, settings
@@ -25,6 +26,9 @@ from tests.support.sightings import Server
 from tests.support.sightings import run_server as in_process
 
 ROWS = list_area_rows("ordering", ROLES)[::3]
+CHUNKED_ROWS = [
+    case for case in list_area_rows("state", ROLES) if case.check.id == "state.many-small-chunks-are-one-body"
+]
 SEED = 7
 
 
@@ -37,7 +41,9 @@ def server() -> Iterator[Server]:
 class JudgingResult:
     """What came of rows, and which calls were made for it."""
 
-    def __init__(self, server: Server, seed: int | None, wrong: Fault | None = None) -> None:
+    def __init__(
+        self, server: Server, seed: int | None, wrong: Fault | None = None, rows: Sequence[Case] = ROWS
+    ) -> None:
         self.calls: list[Call] = []
         with switch_on(wrong or Fault("", (), (), lambda: None)):
             server.replace()
@@ -45,7 +51,7 @@ class JudgingResult:
             target.journal = self.calls.append
             with Session(target, seed=seed) as session:
                 self.discovery_result = session.discover()
-                self.results = [session.judge(case) for case in ROWS]
+                self.results = [session.judge(case) for case in rows]
         server.replace()
 
     @property
@@ -93,6 +99,22 @@ def test_who_serves_the_judge_alone_fails_by_that(server: Server) -> None:
     assert all(choose_names(SEED, scope)[0] is not OWN_CLIENT for scope in wrong.failed)
     message = next(one.message for one in wrong.results if one.outcome is Outcome.FAIL)
     assert f"the same outcome as with the User-Agent {OWN_CLIENT.http}" in message
+
+
+@pytest.mark.parametrize("seed", [0, 2])  # whose names let reads of one row end in sizes of chunks, and of another not
+def test_a_longer_name_is_not_blamed_for_where_reads_end(server: Server, seed: int) -> None:
+    wrong = faults.load()["chunk-size-in-two-reads-refused"]
+    assert set(JudgingResult(server, seed, wrong, CHUNKED_ROWS).failed.values()) == {"HTTP-CHUNKED"}
+
+
+def test_who_reads_chunks_of_the_judge_alone_fails_by_that(server: Server) -> None:
+    @fault("app.Service.infer")
+    async def wrong(original: Any, service: Any, http: Any) -> Any:
+        if "transfer-encoding" in http.headers and http.headers["User-Agent"] != OWN_CLIENT.http:
+            raise InferenceError("this client sends no chunks", status=400)
+        return await original(service, http)
+
+    assert set(JudgingResult(server, SEED, wrong, CHUNKED_ROWS).failed.values()) == {"OIP-CLIENT-NAME"}
 
 
 def test_who_serves_everybody_but_the_judge_fails_by_that(server: Server) -> None:

@@ -47,7 +47,7 @@ def test_segments_arrive_as_one_body() -> None:
     assert (reply.status, reply.body) == (200, b"01")
     assert seen[0].startswith(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: 127.0.0.1:")
     assert seen[0].endswith(b"Content-Length: 6\r\nX-Id: 1\r\n\r\nabcdef")
-    assert reply.exchange.note == "body in 3 TCP segments, cut at [1, 4]"
+    assert reply.exchange.note == "body in 3 TCP segments, cut at 1 and 4"
 
 
 def test_chunks_in_another_spelling() -> None:
@@ -60,6 +60,11 @@ def test_chunks_in_another_spelling() -> None:
         ", with ;a=b after each chunk size, with trailer X-Sum, chunk sizes in capitals, chunk sizes of 3 digits"
     )
     assert PLAIN_CHUNKS.described == ""
+
+
+def test_chunks_whose_lines_are_in_two_segments() -> None:
+    split = ChunkFormat(splits_lines=True)
+    assert [*split.format_chunks([b"ab"])] == [b"2", b"\r\nab\r", b"\n", b"0", b"\r\n\r", b"\n"]
 
 
 def test_chunks() -> None:

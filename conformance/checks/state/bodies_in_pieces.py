@@ -256,6 +256,7 @@ CHUNK_FORMATS: Mapping[str, ChunkFormat] = {
     "capital-digits": ChunkFormat(capitals=True),
     "leading-zeros": ChunkFormat(zeros=6),
     "all-at-once": ChunkFormat(";name=value", capitals=True, zeros=6),
+    "lines-in-two-segments": ChunkFormat(splits_lines=True),
 }
 TRAILERS = ChunkFormat(trailers=(("X-Sum", "5f3a"),))
 SPLIT_OFFSET, LENGTH = 0xAB, 200
@@ -279,9 +280,10 @@ def _choose_split_offset(message: Message) -> int:
     ]
 )
 def chunks_are_read_however_written(target: Target, model: Model, form: AnyForm, chunks: ChunkFormat) -> str:
-    """The server ignores chunk extensions, and reads chunk sizes with capital letters and leading zeros."""
+    """The server reads chunks with extensions, capital letters, leading zeros, and lines that segments split."""
     message, tensors = make_form_request(model, form, LENGTH, 1)
-    reply = target.send_in_pieces(message, [_choose_split_offset(message)], chunks=chunks, at_once=True)
+    offsets = [_choose_split_offset(message)]
+    reply = target.send_in_pieces(message, offsets, chunks=chunks, at_once=not chunks.splits_lines)
     return _expect_read_or_refused(target, model, form, reply, tensors)
 
 
