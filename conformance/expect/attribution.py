@@ -18,6 +18,8 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 
 # Codes of gRPC that say nothing about the request: no such method, an exception, a bug.
 SERVER_FAULTS = ("UNIMPLEMENTED", "UNKNOWN", "INTERNAL")
+# The requirement that an answer ends where its framing says.
+LENGTH = "HTTP-LENGTH"
 
 
 def to_grpc_requirement(requirement: str | None) -> str | None:
@@ -54,11 +56,14 @@ def attribute_broken_request(found: BrokenRequest) -> str:
 def attribute_json_text(reply: Reply) -> str | None:
     """Return the requirement that an answer's JSON text violates, or None.
 
-    Bytes after the JSON, in an answer without inference header and binary outputs, make the whole body invalid JSON.
+    Bytes after the JSON, in an answer without inference header and binary outputs, make the whole body invalid JSON. If
+    the rest of the JSON comes after the end of the answer, Content-Length is wrong, and not the JSON.
     """
     answer = reply.answer
     json_alone = reply.header(INFERENCE_HEADER) is None and not any(output.binary for output in answer.outputs)
     kinds = ("json-invalid", "json-not-utf8", *(("trailing-bytes",) if json_alone else ()))
+    if reply.exchange.surplus and answer.find_by_kind("json-invalid"):
+        return LENGTH
     return "OIP-JSON" if answer.find_by_kind(*kinds) else None
 
 

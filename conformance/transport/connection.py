@@ -162,6 +162,7 @@ class Connection:
             version=parser.version,
             send_options=send_options,
             connection=self._number,
+            surplus=len(self._surplus),
         )
 
     def _read_answer(self, parser: AnswerParser, until: float) -> None:

@@ -74,6 +74,7 @@ class Exchange:
         call: the index of the exchange's `Call` in its scope, from 0.
         is_short_wait: whether no complete answer came in a wait that was shorter than the timeout; see `answer_wait`.
         is_slow: whether no answer came, but the server may be slow instead of hanging; see `answer_wait`.
+        surplus: the number of bytes that came with the answer, but after its end.
     """
 
     number: int
@@ -96,6 +97,7 @@ class Exchange:
     as_octets: bool = False
     is_short_wait: bool = False
     is_slow: bool = False
+    surplus: int = 0
 
 
 _connection_numbers = count(1)

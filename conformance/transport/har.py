@@ -5,6 +5,7 @@ Members that HAR does not define begin with an underscore:
     _scope, _call, _place     the position of the message in the run
     _note                     how the message was sent
     _go_ahead                 the reaction to a body that was held back
+    _surplus                  how many bytes came with the answer, but after its end
     _failure, _failure_kind   a transport failure, in words and for programs
     _short_wait               the wait for the answer was shortened
     _slow                     the server may be slow instead of hanging
@@ -75,6 +76,7 @@ def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Itera
             **_drop_empty(_note=exchange.note, _lost=call.lost, _go_ahead=exchange.go_ahead),
             **({"_died": True} if call.has_died else {}),
             **({"_hung": True} if call.has_hung else {}),
+            **({"_surplus": exchange.surplus} if exchange.surplus else {}),
             **_format_failure(exchange),
             **(
                 {"_grpc": {"code": exchange.code, "details": _hide_details(exchange, settings)}}
@@ -201,6 +203,7 @@ def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
         details=str(grpc_status.get("details", "")),
         is_short_wait=entry.get("_short_wait", False),
         is_slow=entry.get("_slow", False),
+        surplus=entry.get("_surplus", 0),
     )
 
 
@@ -238,6 +241,7 @@ _OPTIONAL: Final[Mapping[str, Kinds]] = {
     "_failure_kind": str,
     "_short_wait": bool,
     "_slow": bool,
+    "_surplus": int,
     "_grpc": dict,
     "_client": str,
     "_received": dict,

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
-from reference_server.faults.edits import is_chunked, is_raw
+from reference_server.faults.edits import is_binary, is_chunked, is_raw, set_header
 from reference_server.framing import HEADER
 
 
@@ -42,6 +44,31 @@ def _parse_content_length(head: bytes) -> int:
 content_length_of_json_counts_characters = steps.FRAME.before(
     "OIP-JSON", head=lambda head: head[: len(head.decode())], when=lambda binary: not binary
 ).says("Content-Length of a JSON answer counts characters instead of bytes, and the server cuts the body to fit.")
+
+
+class UncountedResponse(Response):
+    """A response whose Content-Length is two bytes less than its body."""
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send the whole answer in one piece, and close the connection."""
+        cycle: Any = send.__self__  # type: ignore[attr-defined]
+        self.headers.update({"Content-Length": str(len(self.body) - 2), "Connection": "close"})
+        lines = [b"HTTP/1.1 200 OK", *(name + b": " + value for name, value in self.raw_headers)]
+        cycle.transport.write(b"\r\n".join([*lines, b"", bytes(self.body)]))
+        cycle.transport.close()
+        cycle.response_started = cycle.response_complete = True
+
+
+two_bytes_of_json_are_not_counted = steps.INFER.after(
+    "HTTP-LENGTH",
+    lambda answer: UncountedResponse(answer.body, headers=dict(answer.headers)),
+    when=lambda result: not is_binary(result),
+).says("Content-Length of a JSON answer is two bytes less than the answer that the server sends.")
+two_bytes_too_many_counted_in_http_1_0 = steps.INFER.after(
+    "HTTP-LENGTH",
+    lambda answer: set_header(answer, "Content-Length", len(answer.body) + 2),
+    when=lambda http: http.scope["http_version"] == "1.0" and "keep-alive" in http.headers.get("connection", ""),
+).says("Over HTTP/1.0 to a client that keeps connections, Content-Length is two bytes more than the answer.")
 
 # --- requests in segments or chunks -----------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from conformance.checks.support.deployed_models import (
 )
 from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_body_incomplete
 from conformance.checks.support.inputs import make_empty_inputs
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import NotApplicableError, block_if
@@ -25,6 +26,7 @@ from conformance.spec.fit import ANY, SEVERAL_OUTPUTS, Fit
 from conformance.spec.fit import JSON as JSON_ALONE
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
+from conformance.transport.send_options import SendOptions
 from conformance.transport.target import Target
 from conformance.wire.json_text import parse_json
 from conformance.wire.request import (
@@ -359,6 +361,23 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
     binary = [o for o in reply.answer.outputs if o.binary and f"outputs[{o.index}]" not in both]
     least = [min(sizes.get(o.name, o.native_size or 0), o.declared_size or 0) for o in binary]
     return reply.answer.json_end + sum(least) if binary else None
+
+
+@check("headers.answer-ends-where-its-framing-says", requirements="HTTP-LENGTH", role="identity_int32")
+@rows(
+    Row("json", ("1.1",), fit=JSON_ALONE),
+    Row("json-in-http-1.0-to-who-keeps-connections", ("1.0",), fit=JSON_ALONE),
+)
+def answer_ends_where_its_framing_says(target: Target, model: Model, version: str) -> None:
+    """An answer has as many bytes as its Content-Length, or ends with its last chunk or its connection."""
+    message = model.request(send="json").message().with_header("Connection", "keep-alive")
+    reply = target.send_with(SendOptions(version), message, fresh=True)
+    if is_body_incomplete(reply):
+        expect(reply).answered()
+    if attribution.attribute_json_text(reply) == attribution.LENGTH:
+        raise expect(reply).unmet(
+            "the JSON to end with the answer", f"{reply.exchange.surplus} more bytes after Content-Length"
+        )
 
 
 @check("headers.binary-answer-is-not-chunked", requirements="BIN-NOT-CHUNKED")

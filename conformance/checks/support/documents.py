@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conformance.checks.support.controls import expect_answered_or_block
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError
 from conformance.roles.model import Model, RequestBuilder
@@ -213,9 +214,8 @@ def expect_fits_schema(reply: Reply, requirement: str) -> None:
     expect(reply, "OIP-ANSWER").answered()
     document = reply.answer.document
     if document is None and not reply.answer.find_by_kind("json-not-object"):
-        raise UnmetError(
-            "JSON", "; ".join(finding.described for finding in reply.answer.findings), reply, requirement="OIP-JSON"
-        )
+        findings = "; ".join(finding.described for finding in reply.answer.findings)
+        raise UnmetError("JSON", findings, reply, requirement=attribution.attribute_json_text(reply) or "OIP-JSON")
     for fault in find_faults("response", document if document is not None else []):
         if _attribute_fault(fault) == requirement:
             expected = f"{fault.formatted_path} in the answer to be {fault.expected}"

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.checks.support.covering import Step
+from conformance.checks.support.framing import is_body_incomplete
 from conformance.checks.support.step_shrinking import MinimalFailure
 from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, EMPTY_PLACES, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
+from conformance.expect.attribution import LENGTH
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
 from conformance.transport.exchange import Reply
@@ -50,6 +52,8 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
     if "before" in remaining:
         has_no_answer = remaining["before"] in (*REFUSED, *ABANDONED) and not _is_answered(found.unmet)
         return "OIP-ALIVE" if has_no_answer else ISOLATION
+    if "http" in remaining and reply is not None and is_body_incomplete(reply):
+        return LENGTH
     is_coded = reply is not None and reply.header("Content-Encoding") is not None
     if "sender" in remaining and (is_coded or found.unmet.requirement == _CODING):
         return _CODING
