@@ -22,14 +22,15 @@ from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.grpc_request import GRPC_METHOD, parse_request
 from conformance.wire.json_text import parse_json
-from conformance.wire.request import INFERENCE_HEADER, InferRequest, Input, Message
+from conformance.wire.request import INFERENCE_HEADER, Form, InferRequest, Input, Message
 from conformance.wire.tensor import Tensor, decode
 
 MAX_ELEMENTS = 1 << 23  # in a control request; a request that claims more is malformed
 HARMLESS_VALUES = {1: 1, 2: 11, 4: 1001, 8: 10_000_001}  # by element size in bytes
 MAX_JSON_ELEMENTS = 1 << 15  # in JSON
 VALUE_DEPENDENT = ("emit", "table")  # computations of models that need the original values
-STAND_IN_ROLES = ("identity_fp32", "identity_int32")  # for a model whose tensors cannot be JSON
+# For a model whose tensors cannot be JSON; and the bytes of each of their elements.
+STAND_IN_ROLES, STAND_IN_BYTES = ("identity_fp32", "identity_int32"), 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class RequestContent:
             many elements as it receives.
         returns_empty: whether the inputs tell the model to return a tensor without elements.
         json_strings: the BYTES inputs sent as JSON, with their original values.
+        is_binary: whether inputs are binary data or raw contents.
     """
 
     tensors: tuple[Tensor, ...]
@@ -53,6 +55,7 @@ class RequestContent:
     returned_elements: int = 0
     returns_empty: bool = False
     json_strings: tuple[Tensor, ...] = ()
+    is_binary: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -111,7 +114,7 @@ def _decompress_body(message: Message) -> bytes:
 def _read_http_request(message: Message, model: Model) -> RequestContent:
     body = _decompress_body(message)
     if message.header(INFERENCE_HEADER) == "0":
-        return RequestContent((_build_raw_input(body, model),), "", {}, len(message.body))
+        return RequestContent((_build_raw_input(body, model),), "", {}, len(message.body), is_binary=True)
     length = message.header(INFERENCE_HEADER)
     end = int(length) if length else len(body)
     document: Any = parse_json(body[:end]).value
@@ -129,8 +132,9 @@ def _read_http_request(message: Message, model: Model) -> RequestContent:
         item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
     }
     classified = {name: int(count) for name, count in counts.items() if count is not None}
+    request_id, size = str(document.get("id") or ""), len(message.body)
     return RequestContent(
-        tuple(tensors), str(document.get("id") or ""), classified, len(message.body), json_strings=tuple(texts)
+        tuple(tensors), request_id, classified, size, json_strings=tuple(texts), is_binary=start > end
     )
 
 
@@ -147,7 +151,7 @@ def _read_grpc_request(message: Message, model: Model) -> RequestContent:
         for output in request.outputs
         if "classification" in output.parameters
     }
-    return RequestContent(tuple(tensors), request.id, classified, len(message.body))
+    return RequestContent(tuple(tensors), request.id, classified, len(message.body), is_binary=bool(raw))
 
 
 def _build_input(
@@ -225,16 +229,23 @@ def _build_raw_input(body: bytes, model: Model) -> Tensor:
 def build_control_request(content: RequestContent, target: Target, model: Model) -> InferRequest | None:
     """Return the control request of a request to a model, or None if no model can receive one."""
     if not model.is_json_capable:
-        return None if isinstance(model, DeployedModel) else _build_control_for_another_model(content, target)
+        return (
+            None
+            if isinstance(model, DeployedModel)
+            else build_stand_in_request(content.max_elements, target, request_id=content.id)
+        )
     inputs = tuple(Input(tensor, binary=False) for tensor in content.tensors)
     return InferRequest(model.infer_path, inputs, id=content.id or None, model=model.name, version=model.version)
 
 
-def _build_control_for_another_model(content: RequestContent, target: Target) -> InferRequest | None:
-    """Return a JSON request to another model, with as many elements as the content; None without such a model."""
+def build_stand_in_request(
+    count: int, target: Target, form: Form = "json", request_id: str = ""
+) -> InferRequest | None:
+    """Return a request to another model, with `count` elements of 4 bytes; None without such a model."""
     for role in STAND_IN_ROLES:
         if model := target.model(role):
-            return model.request([model.tensor([1] * content.max_elements)], send="json", request_id=content.id or None)
+            want: Form | None = "binary" if form == "binary" else None
+            return model.request([model.tensor([1] * count)], send=form, want=want, request_id=request_id or None)
     return None
 
 

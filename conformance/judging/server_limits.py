@@ -3,11 +3,11 @@
 The documents set no minimum for the number of elements, the batch size or the length of an id, and do not say which
 characters an id may contain. JSON lets a parser limit the characters of strings, and the precision of numbers
 (RFC 8259, 9). If a server refuses a request larger than every example in the documents, control requests decide: the
-server has a size limit if it also refuses a control request of the same size and a slightly larger one. The same
-applies to tensors without elements, which no example contains. A server that refuses only one encoding or one size has
-no such limit, and is judged. The documents name no datatype whose outputs must support classification: a server may
-classify some datatypes and decline others. They describe only classes of vectors and of batches of vectors: a server
-may decline other outputs.
+server has a size limit if it also refuses a control request of the same size and a slightly larger one, as JSON, and
+those of a body of 64 KiB or more as binary data as well. The same applies to tensors without elements, which no example
+contains. A server that refuses only one encoding or one size has no such limit, and is judged. The documents name no
+datatype whose outputs must support classification: a server may classify some datatypes and decline others. They
+describe only classes of vectors and of batches of vectors: a server may decline other outputs.
 
 A limit of sizes is a limit whatever the status of its refusals: frameworks answer an exception of a model with 500.
 """
@@ -24,8 +24,10 @@ from conformance.expect.refusals import expect_refusal_status, is_error_object
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import (
     MAX_JSON_ELEMENTS,
+    STAND_IN_BYTES,
     RequestContent,
     build_control_request,
+    build_stand_in_request,
     enlarge_content,
     pad_message,
     read_request_content,
@@ -50,6 +52,8 @@ from conformance.wire.tensor import Tensor
 # The requirement that a server violates if it refuses characters that it accepts as Unicode escapes: a parser may limit
 # the characters of strings (RFC 8259, 9), but must accept each in any spelling.
 _SPELLING = "OIP-WRITTEN"
+# The requirement that a server violates if it refuses bodies of some size in one form alone, without a status for that.
+_BODY_SIZE = "OIP-BODY-SIZE"
 TOO_LARGE = 413
 MIN_LARGE_BYTES = 64 * 1024  # every server must accept a smaller body
 # gRPC status codes for a message that is too large, with the size from which they can have this meaning. The default
@@ -82,7 +86,7 @@ class ServerLimits:
     """Finds the limits of one target. Each control request is sent only once."""
 
     def __init__(self, target: Target) -> None:
-        self._is_spelling_refused = False
+        self._cause: str | None = None
         self._target = target
         self._answers: dict[str, Reply] = {}
 
@@ -96,10 +100,13 @@ class ServerLimits:
             return None
         if excess := self._find_declared_excess(reply, model):
             return conclude_not_applicable(ReasonKind.DECLARED_LIMIT, excess, "max_batch")
-        self._is_spelling_refused = False
+        self._cause = None
         limit = self._find_limit(reply, model)
         if not limit:
-            unmet.requirement = _SPELLING if self._is_spelling_refused else unmet.requirement
+            unmet.requirement = self._cause or unmet.requirement
+            if self._cause == _BODY_SIZE:
+                size = f"{len(reply.exchange.message.body):,} bytes"
+                unmet.actual += f"; the body has {size}, and the server answers as many in the other form"
             return None
         try:
             expect_refusal_status(reply)
@@ -150,9 +157,30 @@ class ServerLimits:
             return ""
         for plain in self._build_equally_large_requests(found, reply, model):
             if all(_is_well_formed_refusal(self._send_control_request(message)) for message in plain):
+                if self._is_size_accepted_as_binary(found, reply, model):
+                    self._cause = _BODY_SIZE
+                    return ""
                 outcome = escape_text(self._send_control_request(plain[0]).outcome())
                 return f"too large for the target, which also refuses a simple request of the same size: {outcome}"
+        if found.is_binary and self._is_size_refused_as_binary(found, reply):
+            self._cause = _BODY_SIZE
         return ""
+
+    def _is_size_accepted_as_binary(self, found: RequestContent, reply: Reply, model: Model) -> bool:
+        """Return whether the server accepts as many elements, and as many bytes, as binary data or raw contents."""
+        plain = None if found.is_binary else build_control_request(found, self._target, model)
+        other = build_stand_in_request(found.size // STAND_IN_BYTES, self._target, "binary")
+        if plain is None or other is None or model.is_own_oracle or found.size < MIN_LARGE_BYTES:
+            return False
+        controls = (_use_raw_contents(plain), other)
+        return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
+
+    def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:
+        """Return whether the server refuses as many bytes of any binary data, and accepts few of the same."""
+        counts = (found.size // STAND_IN_BYTES, 1) if found.size >= MIN_LARGE_BYTES else ()
+        requests = [build_stand_in_request(count, self._target, "binary") for count in counts]
+        replies = [self._send_control_request(_encode_request(one, reply)) for one in requests if one is not None]
+        return [one.succeeded for one in replies] == [False, True]
 
     def _build_equally_large_requests(
         self, found: RequestContent, reply: Reply, model: Model
@@ -205,8 +233,9 @@ class ServerLimits:
         if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
         escaped = _write_unicode_escapes(unusual)
-        self._is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
-        return not self._is_spelling_refused
+        is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
+        self._cause = _SPELLING if is_spelling_refused else None
+        return not is_spelling_refused
 
     # --- strings ---
 

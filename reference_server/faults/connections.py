@@ -64,7 +64,7 @@ two_bytes_of_json_are_not_counted = steps.INFER.after(
     lambda answer: UncountedResponse(answer.body, headers=dict(answer.headers)),
     when=lambda result: not is_binary(result),
 ).says("Content-Length of a JSON answer is two bytes less than the answer that the server sends.")
-two_bytes_too_many_counted_in_http_1_0 = steps.INFER.after(
+two_bytes_too_many_counted_in_http_1_0 = steps.INFER_CODED.after(
     "HTTP-LENGTH",
     lambda answer: set_header(answer, "Content-Length", len(answer.body) + 2),
     when=lambda http: http.scope["http_version"] == "1.0" and "keep-alive" in http.headers.get("connection", ""),

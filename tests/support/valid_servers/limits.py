@@ -140,8 +140,8 @@ bodies_over_64_kib_are_bad_requests = steps.PARSE.refuse(when=lambda body: len(b
 bodies_over_256_kib_are_refused = steps.PARSE.refuse(when=lambda body: len(body) > 4 * LIMIT, status=422).says(
     "The server refuses a body of more than 256 KiB with 422."
 )
-json_over_64_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT).says(
-    "The server refuses JSON of more than 64 KiB."
+json_over_64_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT, status=413).says(
+    "The server refuses JSON of more than 64 KiB with 413."
 )
 inputs_over_20000_bytes_are_refused = steps.PARSE_INPUTS.refuse(
     when=lambda result: sum(map(_count_bytes, result.values())) > 20_000

@@ -1,0 +1,68 @@
+"""Bodies of megabytes in both forms, under the content types that clients and command lines send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_refusal_status
+from conformance.expect.unmet import NotApplicableError
+from conformance.roles.model import Model
+from conformance.spec.check import Only, Row, claim, rows
+from conformance.spec.extensions import BINARY, HTTP
+from conformance.transport.any_target import AnyTarget
+from conformance.wire.request import JSON, OCTET_STREAM, Form, Message
+from conformance.wire.tensor import Tensor
+
+MIB = 1 << 20
+OTHER_FORM: dict[Form, Form] = {"json": "binary", "binary": "json"}
+# The first is the usual one of a form; the last is what curl sends unless it is told otherwise.
+MEDIA_TYPES: dict[str, str] = {"json": JSON, "octets": OCTET_STREAM, "form": "application/x-www-form-urlencoded"}
+_OWN_MEDIA: dict[Form, str] = {"json": "json", "binary": "octets"}
+_TYPES = Only(HTTP, "a call has one content type")
+# Strings of about this length: a long one may exceed a limit of its own, and many short ones are slow to parse. Their
+# text has what separates the fields of a form.
+TEXT = b"a=1&b=%41+c;" * 84
+
+
+def make_strings(model: Model, size: int) -> list[Tensor]:
+    """Return inputs of about `size` bytes, whose strings differ in length from their neighbours."""
+    return [model.tensor([TEXT[: 1000 - number % 7] for number in range(size // 1000)])]
+
+
+def _make_rows(*sizes: int) -> Iterator[Row]:
+    """Yield a row for each size, form and content type; over gRPC, one for each size and form."""
+    for size in sizes:
+        for form, own in _OWN_MEDIA.items():
+            needs = BINARY if form == "binary" else ()
+            yield Row(f"{form}-{size}-MiB", (size, form), needs=needs)
+            for media in [name for name in MEDIA_TYPES if name != own]:
+                yield Row(f"{form}-{size}-MiB-as-{media}", (size, form, media), needs=needs, only=_TYPES)
+
+
+@claim("sizes.large-body-is-answered", requirements="OIP-BODY-SIZE", role="string_length")
+@rows(*_make_rows(1, 8))
+def large_body_is_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str = "") -> None:
+    """The server answers a body of megabytes, or refuses it with 413 or in both forms."""
+    _expect_size_answered(target, model, size, form, media)
+
+
+@claim("sizes.huge-body-is-answered", requirements="OIP-BODY-SIZE", role="string_length", explores=True)
+@rows(*_make_rows(32))
+def huge_body_is_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str = "") -> None:
+    """The server answers a body of 32 MiB, or refuses it with 413 or in both forms."""
+    _expect_size_answered(target, model, size, form, media)
+
+
+def _expect_size_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str) -> None:
+    def make_message(form: Form, length: int) -> Message:
+        message = target.message(model.request(make_strings(model, length), send=form))
+        return message.with_header("Content-Type", MEDIA_TYPES[media]) if media else message
+
+    reply = target.send(make_message(form, size * MIB), fresh=True)
+    if reply.is_refusal and media:
+        for control, what in (((form, 1000), "few bytes"), ((OTHER_FORM[form], size * MIB), "the other form")):
+            if target.send(make_message(*control), fresh=True).is_refusal:
+                expect_refusal_status(reply)
+                raise NotApplicableError(f"refused under this content type, and so are {what}: {reply.outcome()}")
+    expect(reply).tensors(model.expected(make_strings(model, size * MIB)))
