@@ -79,10 +79,10 @@ def answer_in_declared_order(model: Model, request: Any, produced: Mapping[str, 
     return build_answer(model, request, [entry for entry, _ in parts], [data for _, data in binary])
 
 
-binary_outputs_in_reverse = steps.JOIN.before(
-    ("BIN-ORDER-O", "OIP-ANSWER"), binary=lambda binary: list(binary)[::-1]
-).says("The server sends binary data of outputs in the reverse of the order in the JSON.")
-binary_outputs_in_declared_order = steps.BUILD.instead(("BIN-ORDER-O", "OIP-ANSWER"), answer_in_declared_order).says(
+binary_outputs_in_reverse = steps.JOIN.before("BIN-ORDER-O", binary=lambda binary: list(binary)[::-1]).says(
+    "The server sends binary data of outputs in the reverse of the order in the JSON."
+)
+binary_outputs_in_declared_order = steps.BUILD.instead("BIN-ORDER-O", answer_in_declared_order).says(
     "The server sends binary data in the order of the declared outputs, but the JSON in the requested order."
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 from conformance.checks.support import golden_classes
@@ -35,6 +36,7 @@ from conformance.wire.tensor import Tensor
 # A case lists its requirements, the most important first. But a fault in the answer may break another requirement:
 # wrong values in a case about framing do not concern framing. So each kind of difference has its own rule.
 
+MAX_PERMUTED_OUTPUTS = 5
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
 DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
 # The order in which members are usually written.
@@ -155,8 +157,18 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
     if found:
         # The interpretation of a raw BYTES body is advice; another interpretation gives another element.
         about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
+        about = "BIN-ORDER-O" if _are_bytes_in_another_order(case, reply) else about
         about = attribution.attribute_unreadable_output(reply, output.name) or about
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
+
+
+def _are_bytes_in_another_order(case: Case, reply: Reply) -> bool:
+    """Say whether the binary data of an answer are those of the expected outputs, but in another order than its JSON."""
+    expected = {output.name: output.binary or b"" for output in case.outputs}
+    right = [expected.get(output.name, b"") for output in reply.answer.outputs if output.binary]
+    found = reply.body[reply.answer.json_end :]
+    orders = permutations(right) if len(right) <= MAX_PERMUTED_OUTPUTS else ()
+    return b"".join(right) != found and any(b"".join(order) == found for order in orders)
 
 
 # --- outputs and their encodings --------------------------------------------------------------------------------------
