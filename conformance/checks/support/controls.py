@@ -210,6 +210,23 @@ def expect_read(
         expect_right(target, model, tensors, names)
 
 
+# The requirements on the binary data of datatypes whose elements are not numbers.
+_INPUT_ENCODINGS = {"BYTES": "BIN-BYTES-I", "BOOL": "BIN-BOOL-I"}
+
+
+@contextmanager
+def attribute_to_datatype(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> Iterator[None]:
+    """Attribute a failure to the requirement on a datatype, if binary data of all other datatypes are read correctly."""
+    try:
+        yield
+    except UnmetError as unmet:
+        for datatype in {tensor.datatype for tensor in tensors} & _INPUT_ENCODINGS.keys():
+            others = [tensor.name for tensor in tensors if tensor.datatype != datatype]
+            if unmet.requirement is None and is_right(target, model, tensors, others):
+                unmet.requirement = _INPUT_ENCODINGS[datatype]
+        raise
+
+
 def _are_other_inputs_wrong(
     target: AnyTarget, model: Model, tensors: Sequence[Tensor], plain: Sequence[Tensor] | None, names: Collection[str]
 ) -> bool:
