@@ -176,11 +176,12 @@ class ServerLimits:
         return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
 
     def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:
-        """Return whether the server refuses as many bytes of any binary data, and accepts few of the same."""
-        counts = (found.size // STAND_IN_BYTES, 1) if found.size >= MIN_LARGE_BYTES else ()
+        """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them."""
+        count = found.size // STAND_IN_BYTES
+        counts = (count, count + 1, 1) if found.size >= MIN_LARGE_BYTES else ()
         requests = [build_stand_in_request(count, self._target, "binary") for count in counts]
         replies = [self._send_control_request(_encode_request(one, reply)) for one in requests if one is not None]
-        return [one.succeeded for one in replies] == [False, True]
+        return [one.succeeded for one in replies] == [False, False, True]
 
     def _build_equally_large_requests(
         self, found: RequestContent, reply: Reply, model: Model

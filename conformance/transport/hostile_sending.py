@@ -19,6 +19,7 @@ class ConnectionEnd(Enum):
     OPEN = auto()  # the connection stays open, as if more data followed
     DONE = auto()  # the client closes its sending side, and reads the answer
     RESET = auto()  # the client resets the connection, and reads nothing
+    RESET_ANSWER = auto()  # the client resets the connection shortly after the answer has begun, and reads nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Octets:
 
 # The suite waits this multiple of its timeout, so that a server with an equal timeout can still report it.
 TIMEOUT_FACTOR = 1.5
+RESET_PAUSE_S = 0.02  # between the first byte of an answer and a reset: the server sends the body in between
 _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 
 
@@ -60,7 +62,9 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
     answers: list[Exchange] = []
     with connect(replace(settings, timeout=TIMEOUT_FACTOR * settings.timeout)) as connection:
         connection.send([octets.head + octets.filling * octets.times + octets.tail])
-        if octets.end is ConnectionEnd.RESET:
+        if octets.end in (ConnectionEnd.RESET, ConnectionEnd.RESET_ANSWER):
+            if octets.end is ConnectionEnd.RESET_ANSWER:
+                connection.delay_reading(RESET_PAUSE_S)
             connection.reset()
             return [Exchange(0, message, settings.url + message.path, failure=_RESET, note=note, as_octets=True)]
         if octets.end is ConnectionEnd.DONE:

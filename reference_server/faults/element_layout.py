@@ -89,11 +89,11 @@ def missing_strings_read_as_empty(original: Any, *arguments: Any) -> Any:
         return None if arguments[0] == "BYTES" else original(*arguments)
     data, count = arguments
     items: list[bytes] = []
-    octets = bytes(data)
-    while octets and len(items) < count:
-        items.extend(original(octets[: 4 + int.from_bytes(octets[:4], "little")], 1))
-        octets = octets[4 + len(items[-1]) :]
-    if octets:
+    octets, start = bytes(data), 0
+    while start < len(octets) and len(items) < count:
+        items.extend(original(octets[start : start + 4 + int.from_bytes(octets[start : start + 4], "little")], 1))
+        start += 4 + len(items[-1])
+    if start < len(octets):
         raise InferenceError("surplus bytes after the last element")
     return make_objects([*items, *[b""] * (count - len(items))])
 

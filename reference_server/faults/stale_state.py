@@ -14,9 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reference_server import request, response
+from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, steps
 from reference_server.faults.edits import replace_body
 from reference_server.framing import HEADER
+from reference_server.http_protocol import OipHttpProtocol
 from reference_server.models import Model
 from reference_server.request import InferRequest
 from reference_server.tensors import Tensor
@@ -231,3 +233,16 @@ async def ids_are_kept_through_a_pause(original: Any, service: Any, http: Reques
     if found is None or now - when < IDLE_S or len(last) != len(found[1]):
         return answer
     return replace_body(answer, body.replace(found[0], b'"id":"' + last + b'"', 1))
+
+
+_locked: list[str] = []
+
+
+@fault("http_protocol.OipHttpProtocol.connection_lost", steps.FIND_MODEL, breaks="OIP-ISOLATION")
+def model_locked_by_who_leaves_during_the_answer(original: Any, first: Any, *others: Any) -> Any:
+    """If a client leaves while the server sends a large answer, the server refuses the next request to a model."""
+    if isinstance(first, OipHttpProtocol):
+        _locked.extend(["answer"] * (first._stall_timer is not None))
+    elif _locked and _locked.pop():
+        raise InferenceError("the model is in use", status=500)
+    return original(first, *others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal_status
 from conformance.expect.unmet import NotApplicableError, block_if, is_met
@@ -61,7 +62,8 @@ def _expect_size_answered(target: AnyTarget, model: Model, size: int, form: Form
         return target.send(message.with_header("Content-Type", MEDIA_TYPES[media]) if media else message, fresh=True)
 
     def expect_answer(reply: Reply, length: int) -> None:
-        expect(reply).tensors(model.expected(make_strings(model, length)))
+        missing = attribution.attribute_missing_answer(reply) if reply.status is None else None
+        expect(reply, missing).tensors(model.expected(make_strings(model, length)))
 
     reply = send(form, size * MIB)
     if reply.is_refusal and media:

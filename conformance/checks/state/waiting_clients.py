@@ -1,4 +1,4 @@
-"""Clients that wait for 100 (Continue), or that delay reading the answer."""
+"""Clients that wait for 100 (Continue), that delay reading the answer, or that go away while it is sent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import GoAhead
+from conformance.transport.hostile_sending import ConnectionEnd, Octets
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
+from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 # --- expectations -----------------------------------------------------------------------------------------------------
@@ -135,3 +138,32 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
         attribute_to("HTTP-SLOW-READER"),
     ):
         expect(reply).tensors(expected)
+
+
+# --- clients that go away ---------------------------------------------------------------------------------------------
+
+
+@check(
+    "state.cancelled-answer-harms-no-other",
+    requirements="OIP-ISOLATION",
+    role="identity_bytes",
+    only=Only(HTTP, "the walk over gRPC cancels calls"),
+)
+@rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY))
+def cancelled_answer_harms_no_other(target: Target, model: Model, form: Form) -> None:
+    """If a client leaves while the server sends its answer, the same request of another client is answered right."""
+    tensors = [_make_large_tensor(model)]
+    message = model.request(tensors, send=form, want="binary" if form == "binary" else None).message()
+    octets = Octets(target.render_octets(message), "reset during the answer", end=ConnectionEnd.RESET_ANSWER)
+
+    def expect_answer() -> None:
+        reply = target.send(message, fresh=True)
+        if reply.is_refusal and reply.status in LIMIT_STATUSES:
+            raise NotApplicableError(f"the server refuses such a large request: {escape_text(reply.outcome())}")
+        expect(reply).tensors(model.expected(tensors))
+
+    with block_if(lambda: True, "the same request also gets a wrong answer without a cancellation"):
+        expect_answer()
+    target.send_octets(message, octets)
+    with attribute_to("OIP-ISOLATION"):
+        expect_answer()
