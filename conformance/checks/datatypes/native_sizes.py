@@ -18,7 +18,7 @@ from conformance.checks.support.controls import (
     ANY_DATATYPE,
     SIDES,
     Side,
-    attribute_to_datatype,
+    attribute_to_strings,
     expect_both_sides,
     expect_read,
     expect_right,
@@ -93,7 +93,7 @@ def binary_inputs_are_read(
     """The server reads each element of a binary input in the native size of its datatype."""
     tensors = build(model)
     if misread is None:
-        with attribute_to_datatype(target, model, tensors):
+        with attribute_to_strings(target, model, tensors):
             expect_read(target, model, tensors, make_other_inputs(model))
     else:
         require_answer(model, tensors)

@@ -210,20 +210,15 @@ def expect_read(
         expect_right(target, model, tensors, names)
 
 
-# The requirements on the binary data of datatypes whose elements are not numbers.
-_INPUT_ENCODINGS = {"BYTES": "BIN-BYTES-I", "BOOL": "BIN-BOOL-I"}
-
-
 @contextmanager
-def attribute_to_datatype(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> Iterator[None]:
-    """Attribute a failure to the requirement on a datatype, if binary data of all other datatypes are read correctly."""
+def attribute_to_strings(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> Iterator[None]:
+    """Attribute a failure to the requirement on BYTES inputs, if binary data of all others are read correctly."""
     try:
         yield
     except UnmetError as unmet:
-        for datatype in {tensor.datatype for tensor in tensors} & _INPUT_ENCODINGS.keys():
-            others = [tensor.name for tensor in tensors if tensor.datatype != datatype]
-            if unmet.requirement is None and is_right(target, model, tensors, others):
-                unmet.requirement = _INPUT_ENCODINGS[datatype]
+        others = [tensor.name for tensor in tensors if tensor.datatype != "BYTES"]
+        if unmet.requirement is None and len(others) < len(tensors) and is_right(target, model, tensors, others):
+            unmet.requirement = "BIN-BYTES-I"
         raise
 
 
