@@ -34,6 +34,8 @@ from tests.strangers import bugs
 from tests.support import history_page, kept_results, quick_rows, results, strangers_page
 from tests.support import kill_matrix_page as matrix
 from tests.support.matrix import find_wrong, load_all, run_changed
+from tests.support.quick_record import list_server_rows, read_seen_by
+from tests.support.samples import SEEN_BY
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -103,6 +105,12 @@ def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
     return [name for name, words in described.items() if name in gone or told.get(name) != list(words)]
 
 
+def list_without_row() -> list[str]:
+    """Return the faults whose recorded rows are all gone."""
+    rows = list_server_rows().keys()
+    return [name for name, seen in read_seen_by(SEEN_BY).items() if rows.isdisjoint(seen)]
+
+
 def has_new_rows() -> bool:
     """Say whether the kept result of the bundled server has other rows than the suite."""
     kept = read(RESULTS / f"{servers.BUNDLED}.json", is_whole=False)
@@ -124,7 +132,7 @@ def write_pages() -> None:
     is_new = has_new_rows()
     if is_new:
         judge_bundled()
-    if names := find_new(matrix.PAGE, described_faults()):
+    if names := {*find_new(matrix.PAGE, described_faults()), *list_without_row()}:
         matrix.main(names)
         is_new = True
     if names := find_new(clients_matrix.PAGE, described_client_faults()):

@@ -32,9 +32,9 @@ def make_strings(model: Model, size: int) -> list[Tensor]:
     return [model.tensor([TEXT[: 1000 - number % 7] for number in range(size // 1000)])]
 
 
-def _make_rows(*sizes: int) -> Iterator[Row]:
+def _make_rows() -> Iterator[Row]:
     """Yield a row for each size, form and content type; over gRPC, one for each size and form."""
-    for size in sizes:
+    for size in (1, 8):
         for form, own in _OWN_MEDIA.items():
             needs = BINARY if form == "binary" else ()
             yield Row(f"{form}-{size}-MiB", (size, form), needs=needs)
@@ -43,20 +43,10 @@ def _make_rows(*sizes: int) -> Iterator[Row]:
 
 
 @claim("sizes.large-body-is-answered", requirements="OIP-BODY-SIZE", role="string_length")
-@rows(*_make_rows(1, 8))
+@rows(*_make_rows())
 def large_body_is_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str = "") -> None:
     """The server answers a body of megabytes, or refuses it with 413 or in both forms."""
-    _expect_size_answered(target, model, size, form, media)
 
-
-@claim("sizes.huge-body-is-answered", requirements="OIP-BODY-SIZE", role="string_length", explores=True)
-@rows(*_make_rows(32))
-def huge_body_is_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str = "") -> None:
-    """The server answers a body of 32 MiB, or refuses it with 413 or in both forms."""
-    _expect_size_answered(target, model, size, form, media)
-
-
-def _expect_size_answered(target: AnyTarget, model: Model, size: int, form: Form, media: str) -> None:
     def send(form: Form, length: int) -> Reply:
         message = target.message(model.request(make_strings(model, length), send=form))
         return target.send(message.with_header("Content-Type", MEDIA_TYPES[media]) if media else message, fresh=True)

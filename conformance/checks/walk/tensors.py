@@ -109,7 +109,8 @@ def _make_tensor(spec: TensorSpec, shape: tuple[int, ...], step: Step, ramp: Ram
     values, count = step["values"], prod(shape)
     array = ramp(count=count)
     # The first corner value depends on the step, not on the salt, so that a repeated step starts with the same value.
-    special = np.roll(_list_corner_values(spec.datatype, in_json=in_json), int(step["corner"]))
+    # The last ones are the oddest: infinities and NaN.
+    special = np.roll(_list_corner_values(spec.datatype, in_json=in_json)[::-1], -int(step["corner"]))
     if values == "ramp" and spec.datatype == "BYTES" and count >= MIN_COUNT_WITH_EMPTY:
         array[count // 3] = b""
     elif values == "equal":
