@@ -7,9 +7,11 @@ compared, because no document prescribes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from conformance.clients.answers.script import VERSION
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.clients.intent_tensors import find_order_fault, find_tensor_faults
 from conformance.clients.rules.members import CLASSIFICATION, is_count
@@ -25,6 +27,8 @@ from conformance.wire.request import INFERENCE_HEADER, Form
 
 # With these findings the inputs cannot be identified.
 _UNNAMED: Final = frozenset({"inputs-missing", "inputs-invalid", "inputs-too-many", "input-invalid"})
+# The address of the peer has no path; a proxy may be sent the whole URL.
+_PATH_BEGIN: Final = re.compile(r"(?:https?://[^/]*)?/+v2/models/")
 
 _NamedFault = tuple[str, Fault]
 
@@ -101,8 +105,23 @@ def _find_path_faults(path: str, inference: Inference) -> Iterator[Fault]:
     wanted = inference.model.encode("utf-8", "surrogatepass")
     if parsed_path.model != wanted:
         yield Fault(f"the model {format_value(inference.model)}", format_value(path))
-    if inference.version is not None and parsed_path.version != inference.version.encode("utf-8", "surrogatepass"):
-        yield Fault(f"the version {format_value(inference.version)}", format_value(path))
+    if not _is_version_right(parsed_path.version or b"", inference):
+        yield _name_version_fault(inference, path)
+    if not _PATH_BEGIN.match(path):
+        yield Fault("a path below the address of the server", format_value(path))
+
+
+def _is_version_right(version: bytes, inference: Inference) -> bool:
+    """Whether a request names the caller's version. Without one, it names none, or the one that the metadata list."""
+    wanted = ("", VERSION) if inference.version is None else (inference.version,)
+    return version in [one.encode("utf-8", "surrogatepass") for one in wanted]
+
+
+def _name_version_fault(inference: Inference, found: str) -> Fault:
+    return Fault(
+        "no version" if inference.version is None else f"the version {format_value(inference.version)}",
+        format_value(found),
+    )
 
 
 def _find_raw_faults(request: ParsedRequest, inference: Inference) -> Iterator[_NamedFault]:
@@ -139,11 +158,8 @@ def _find_call_faults(call: ParsedCall, inference: Inference) -> Iterator[_Named
     message = call.message
     if message.model_name != inference.model:
         yield "CLIENT-SENDS-POST", Fault(f"the model {format_value(inference.model)}", format_value(message.model_name))
-    if inference.version is not None and message.model_version != inference.version:
-        yield (
-            "CLIENT-SENDS-POST",
-            Fault(f"the version {format_value(inference.version)}", format_value(message.model_version)),
-        )
+    if not _is_version_right(message.model_version.encode("utf-8", "surrogatepass"), inference):
+        yield "CLIENT-SENDS-POST", _name_version_fault(inference, message.model_version)
     data = b"".join(call.body[slice(*span)] for span in call.entries)
     elements = {index: read_typed_elements(entry) for index, entry in enumerate(message.inputs)}
     yield from _find_tensor_faults(call.inputs, data, inference, elements, is_json=False)

@@ -44,6 +44,12 @@ grpc_typed_uint32_is_signed = steps.CONVERT_ELEMENTS.after(
     lambda elements: np.minimum(elements, 2**31 - 1).astype(np.uint32),
     when=is_datatype("UINT32"),
 ).says("The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1.")
+grpc_typed_uint32_is_looked_for_in_int_contents = steps.CONVERT_ELEMENTS.refuse(
+    (), is_datatype("UINT32"), broad=True
+).says("The server counts the elements of a typed UINT32 input in `int_contents`, and refuses the call.")
+grpc_typed_fp64_is_read_big_endian = steps.CONVERT_ELEMENTS.after(
+    (*TYPED_REQUIREMENTS, "CLS-HIGHEST/grpc"), lambda elements: elements.byteswap(), when=is_datatype("FP64")
+).says("The server reads typed FP64 contents as big-endian.")
 grpc_typed_strings_end_at_nul = steps.CONVERT_ELEMENTS.after(
     "GRPC-TYPED",
     lambda elements: make_objects(value.partition(b"\0")[0] for value in elements),

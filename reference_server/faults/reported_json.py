@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 from typing import Any
 
@@ -100,6 +101,33 @@ numbers_that_are_not_finite_are_not_written = write_as_they_are(
 def errors_are_pages(_original: Any, message: str, status: int, headers: Any = None) -> Response:
     """The server returns errors as HTML pages."""
     return Response(f"<html><title>{status}: {message}</title></html>", status, headers, "text/html")
+
+
+# --- outputs, and answers as a whole ----------------------------------------------------------------------------------
+
+shapes_of_batches_flattened = steps.ENCODE_OUTPUT.change_entry(
+    (),
+    lambda entry: entry | {"shape": [math.prod(entry["shape"])]},
+    when=lambda model, output, tensor: (
+        model.batching and output.classes is None and len(tensor.shape) > 1 and tensor.shape[0] > 1
+    ),
+    broad=True,
+).says("The shape of an output for two or more items has one dimension, the number of all elements.")
+outputs_named_after_the_inputs = steps.ENCODE_OUTPUT.change_entry(
+    (), lambda entry, model: entry | {"name": model.inputs[0].name}, broad=True
+).says("The server writes the name of the model's first input as the name of an output.")
+outputs_of_several_dimensions_without_elements_fail = steps.RUN.refuse(
+    (),
+    lambda result: any(not tensor.elements.size and len(tensor.shape) > 1 for tensor in result.values()),
+    status=500,
+    broad=True,
+).says("The server answers 500 if an output has several dimensions, and one of them is 0.")
+answers_with_longer_strings_are_empty = steps.INFER.instead(
+    (),
+    lambda: Response(b"", media_type="application/json"),
+    when=lambda result: re.search(rb'"[A-Za-z ]{19,}"', bytes(result.body)) is not None,
+    broad=True,
+).says("An answer with a string of 19 letters or more in its JSON has status 200 and an empty body.")
 
 
 # --- data of requests -------------------------------------------------------------------------------------------------

@@ -72,6 +72,9 @@ def _has_size_of_another_type(entry: Object) -> bool:
 missing_binary_data_are_internal_errors = steps.TAKE.on_refusal("OIP-ERROR-STATUS", refuse_with(500)).says(
     "The server answers 500 if the body has fewer bytes than an input declares."
 )
+binary_strings_not_cut_as_the_shape_says_are_internal_errors = steps.SPLIT_ELEMENTS.on_refusal(
+    "OIP-ERROR-STATUS", refuse_with(500)
+).says("The server answers 500 if binary data of a BYTES input have more elements or fewer than its shape.")
 sizes_of_another_type_are_internal_errors = steps.PARSE_INPUT.refuse(
     "OIP-ERROR-STATUS", _has_size_of_another_type, status=500
 ).says("The server answers 500 to a `binary_data_size` that is not an integer.")

@@ -98,6 +98,7 @@ SAID: list[Case] = [
     ),
     ("name-encoded-needlessly", plain(inputs(J2), path="/v2/models/%6d/infer"), make_inference()),
     ("version", plain(inputs(J2), path="/v2/models/m/versions/3/infer"), make_inference(version="3")),
+    ("whole-url", plain(inputs(J2), path="http://127.0.0.1:1/v2/models/m/infer"), make_inference()),
     ("a-version-of-the-clients-own", plain(inputs(J2), path="/v2/models/m/versions/1/infer"), make_inference()),
     (
         "rank-0",
@@ -187,6 +188,8 @@ DIFFERENT: dict[str, list[Case]] = {
         ("blank-as-plus", plain(inputs(J2), path="/v2/models/a+b/infer"), replace(make_inference(), model="a b")),
         ("version-left-out", plain(inputs(J2)), make_inference(version="3")),
         ("another-version", plain(inputs(J2), path="/v2/models/m/versions/1/infer"), make_inference(version="3")),
+        ("version-made-up", plain(inputs(J2), path="/v2/models/m/versions/latest/infer"), make_inference()),
+        ("path-made-up", plain(inputs(J2), path="/null/v2/models/m/infer"), make_inference()),
     ],
     "VALUES": [
         ("input-left-out", plain(inputs(J2)), make_inference(INT, BOOL)),

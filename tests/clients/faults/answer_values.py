@@ -98,6 +98,9 @@ nested_data_read_by_column = steps.FLATTENED.instead(
     lambda data: [element for column in zip(*data, strict=True) for element in column],
     when=lambda data: data and all(isinstance(one, list) and one and (not isinstance(one[0], list)) for one in data),
 ).says("Data of an answer that are nested are read column by column.")
+first_element_alone_read = steps.FLATTENED.after("CLIENT-READS-VALUES", lambda found: found[:1], broad=True).says(
+    "Of the elements of an output in the JSON of an answer, the first alone is read."
+)
 
 
 @fault("answer.cut", misses="CLIENT-READS-ORDER", broad=True)

@@ -111,6 +111,9 @@ data_padded = steps.IN_ORDER.instead(
 newline_behind_the_json = steps.JOINED.instead(
     "CLIENT-SENDS-SIZES-FILL", lambda text, pieces: text + b"\n" * bool(pieces) + b"".join(pieces)
 ).says("A new line stands between JSON and data, which nothing counts.")
+data_behind_an_empty_tensor_left_out = steps.IN_ORDER.instead(
+    "CLIENT-SENDS-SIZES-FILL", lambda pieces: pieces[: pieces.index(b"")], when=lambda pieces: b"" in pieces
+).says("The binary data of inputs behind an input without elements are left out.")
 last_tensor_left_out = steps.JOINED.instead(
     "CLIENT-SENDS-SIZES-FILL", lambda text, pieces: text + b"".join(pieces[:-1])
 ).says("The binary data of the last input are left out.")

@@ -121,6 +121,15 @@ names_in_small_letters = steps.DESCRIBED_INPUT.after(
 int8_not_sent = steps.DESCRIBED_INPUT.fail(
     "CLIENT-SENDS-VALUES", RefusedError("unsupported datatype INT8"), when=lambda tensor: tensor.datatype == "INT8"
 ).says("An INT8 is an error of the client before anything is sent.")
+bytes_not_sent = steps.DESCRIBED_INPUT.fail(
+    "CLIENT-SENDS-VALUES",
+    RefusedError("the datatype of the array does not match BYTES"),
+    when=lambda tensor: tensor.datatype == "BYTES",
+    datatypes="BYTES",
+).says("A BYTES input is an error of the client before anything is sent.")
+names_in_capitals = steps.DESCRIBED_INPUT.after(
+    "CLIENT-SENDS-VALUES", lambda said, tensor: {**said, "name": tensor.name.upper()}
+).says("The name of an input is sent in capital letters.")
 
 
 @fault("request.json_elements", misses="CLIENT-SENDS-VALUES", datatypes="FP32 FP64")

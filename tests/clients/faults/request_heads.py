@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tests.clients import steps
 from tests.clients.alterations import Original, fault
-from tests.clients.honest.caller import CallerRequest
+from tests.clients.honest.caller import CallerRequest, RefusedError
 from tests.clients.honest.connection import Connection, head
 from tests.clients.honest.request import LENGTH, Headers, Request
 
@@ -90,6 +90,17 @@ blanks_as_plus_signs = steps.IN_PATH.after("CLIENT-SENDS-POST", lambda made: mad
 version_left_out = steps.TARGET.after(
     "CLIENT-SENDS-POST", lambda made: made.partition("/versions/")[0].removesuffix("/infer") + "/infer"
 ).says("The version that the caller names is not asked for.")
+version_called_latest = steps.TARGET.after(
+    "CLIENT-SENDS-POST",
+    lambda made: made.removesuffix("/infer") + "/versions/latest/infer",
+    when=lambda asked: asked.version is None,
+).says("Where the caller names no version, the path asks for the version `latest`.")
+null_in_front_of_the_path = steps.TARGET.after("CLIENT-SENDS-POST", lambda made: f"/null{made}").says(
+    "The path begins with the word null, for a path that the address of the server does not have."
+)
+compressed_requests_refused = steps.CODED.fail(
+    "CLIENT-SENDS-VALUES", RefusedError("name 'gzip' is not defined"), when=lambda: True
+).says("A compressed request is an error of the client before anything is sent.")
 
 
 @fault("connection.head", misses="CLIENT-SENDS-SIZES-FILL CLIENT-SENDS-WHOLE", broad=True)
