@@ -78,9 +78,6 @@ grpc_first_output_whatever_is_listed = steps.PARSE_CALL_OUTPUTS.after(
     lambda requested, model: [replace(requested[0], name=model.outputs[0].name)],
     when=lambda message: message.outputs,
 ).says("If a call lists outputs, the server returns only the first output of the model.")
-grpc_names_of_models_end_at_nul = steps.FIND_CALLED_MODEL.before(
-    "OIP-REFUSAL/grpc", name=lambda name: name.partition("\0")[0]
-).says("The server looks up the part of a model's name before the first NUL.")
 grpc_has_no_word_of_health = leave_out_methods("Live", "Ready").says(
     "The server does not implement ServerLive, ServerReady and ModelReady."
 )

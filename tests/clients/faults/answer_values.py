@@ -41,6 +41,10 @@ shape_flattened = steps.SHOWN_TENSOR.before(
     "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc CLIENT-READS-FORM",
     output=lambda output: replace(output, shape=(tensors.count(output.shape),)),
 ).says("The caller is given every output with one dimension.")
+empty_outputs_given_as_fp64 = steps.SHOWN_TENSOR.before(
+    "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc",
+    output=lambda output: output if output.data else replace(output, datatype="FP64"),
+).says("The caller is given an output without elements as FP64.")
 int8_as_uint8 = steps.SHOWN_TENSOR.before(
     "CLIENT-READS-VALUES CLIENT-READS-VALUES/grpc",
     output=lambda output: replace(output, datatype="UINT8") if output.datatype == "INT8" else output,
