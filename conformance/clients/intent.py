@@ -36,7 +36,8 @@ _NamedFault = tuple[str, Fault]
 def find_differences(received: ClientRequest, inference: Inference) -> tuple[Violation, ...]:
     """Return how a request differs from the caller's inference. Pure, never raises.
 
-    Options that the caller did not specify may have any value. Returns only the first difference for each requirement.
+    Options that the caller did not specify may have any value; a version has to be one of the model's. Returns only the
+    first difference for each requirement.
     """
     if received.is_over_grpc:
         call = parsed_call.parse(received)

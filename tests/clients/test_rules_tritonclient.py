@@ -123,7 +123,7 @@ def test_every_datatype_at_once_over_grpc() -> None:
     assert find_differences(received, ALL) == ()
 
 
-SMALL = Inference("m", (tensor("INT32"),), outputs=(RequestedOutput("X", classes=2),), version="3", id="7")
+SMALL = Inference("m", (tensor("INT32"),), outputs=(RequestedOutput("X", classes=2),), version="1", id="7")
 # name, what the caller meant, and what a call that says SMALL then misses
 DIFFERENT: list[tuple[str, Inference, list[str]]] = [
     ("another-model", Inference("n", SMALL.inputs), ["POST/grpc", "OUTPUTS/grpc"]),
