@@ -132,7 +132,7 @@ def write_pages() -> None:
     is_new = has_new_rows()
     if is_new:
         judge_bundled()
-    if names := {*find_new(matrix.PAGE, described_faults()), *list_without_row()}:
+    if names := [*find_new(matrix.PAGE, described_faults()), *list_without_row()]:
         matrix.main(names)
         is_new = True
     if names := find_new(clients_matrix.PAGE, described_client_faults()):
