@@ -24,10 +24,14 @@ from conformance.spec.verdict import conclude_requirements
 
 @dataclass(frozen=True, slots=True)
 class _ApplicableRequirements:
-    """The ids of the requirements that apply to a target (`applying`), and of those that a row judged (`judged`)."""
+    """The ids of the requirements that apply to a target (`applying`), and of those that a row judged (`judged`).
+
+    `tried` are those of which a row ran and found that it does not apply, whatever models there are.
+    """
 
     applying: dict[str, None]
     judged: Collection[str]
+    tried: Collection[str]
 
 
 def find_coverage(
@@ -87,7 +91,10 @@ def _find_requirements(
 ) -> _ApplicableRequirements:
     entries = select_requirements(conclude_requirements(results, party), requested)
     applying = [entry["id"] for entry in entries if entry["extension"] in (PROTOCOL, *offered)]
-    return _ApplicableRequirements(dict.fromkeys(applying), {entry["id"] for entry in entries if is_judged(entry)})
+    others = [result for result in results if result.has_reason(ReasonKind.NOT_FOR_THIS_TARGET)]
+    tried = {name for result in others if party is Party.SERVER for name in result.requirements}
+    judged = {entry["id"] for entry in entries if is_judged(entry)}
+    return _ApplicableRequirements(dict.fromkeys(applying), judged, tried)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -135,7 +142,7 @@ def _limit_to_applicable_requirements(
 
     A row that needs an optional role, or that a client cannot run, counts only if no other row covers its requirement.
     """
-    usual = {name for row in rows if not _is_fallback_row(row) for name in row.requirements}
+    usual = {*known.tried, *(name for row in rows if not _is_fallback_row(row) for name in row.requirements)}
     for row in rows:
         names = [name for name in row.requirements if name in known.applying]
         if _is_fallback_row(row):

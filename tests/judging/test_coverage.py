@@ -111,6 +111,17 @@ def test_the_verdict_is_conformant_where_every_must_was_judged(
     assert verdict_of(filled, profile, transports) == verdict
 
 
+def test_a_server_of_one_version_need_not_have_the_role_of_two() -> None:
+    filled = EVERY_ROLE - {"versioned"}
+
+    def say_why(case: Case) -> Reason | None:
+        is_of_versions = "OIP-VERSIONED" in case.requirements and case.role != "versioned"
+        return Reason(ReasonKind.NOT_FOR_THIS_TARGET) if is_of_versions else None
+
+    found = coverage_of(results_of(filled, transports=("http",), reasons=say_why), filled, transports=("http",))
+    assert not found.unjudged
+
+
 @pytest.mark.parametrize("role", sorted(EVERY_ROLE)[::8])
 def test_a_server_of_one_model_is_never_conformant(role: str) -> None:
     assert verdict_of(frozenset({role}), transports=("http",)) == "partial"
