@@ -1,7 +1,7 @@
 """Judges strangers' servers and clients, all of them or those that are named.
 
     python -m tests.strangers go clients/java   # as they are: every one has to be conformant
-    python -m tests.strangers --honest          # the honest variations of clients, likewise
+    python -m tests.strangers --honest          # their honest variations, likewise
     python -m tests.strangers --bugs go java    # with each of the bugs in their bugs.toml; writes caught.json
     python -m tests.strangers --new-bugs        # likewise, those of which caught.json says nothing
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     """Judge servers and clients and print a line for each; return the exit status."""
     names = [name for name in arguments if name not in (BUGS, NEW_BUGS, HONEST)]
     unknown = [name for name in names if name not in ALL]
-    missing = [name for name in names or ALL if name not in unknown and _lacks_compiler(name)]
+    missing = [name for name in names or ALL if name not in unknown and _lacks_program(name)]
     if unknown or missing:
         needs = {package for name in missing for package in ALL[name].packages}
         print("; ".join([*(f"no stranger {name}" for name in unknown), *(f"install {name}" for name in sorted(needs))]))
@@ -38,31 +38,23 @@ def main(arguments: list[str]) -> int:
         try_bugs(names or list(ALL), only_new=NEW_BUGS in arguments)
         return 0
     if HONEST in arguments:
-        return try_variations(names or list(CLIENTS))
+        variations = [one for name in names or ALL for one in bugs.load_bugs(name, "honest").values()]
+        return int(any([judge_stranger(one.server, one) != "conformant" for one in variations]))
     return int(any([judge_stranger(name) != "conformant" for name in names or ALL]))
 
 
-def judge_stranger(name: str) -> str:
-    """Judge a server or client as it is, print a line, and return its verdict."""
+def judge_stranger(name: str, variation: bugs.Bug | None = None) -> str:
+    """Judge a server or client, as it is or with an honest variation, print a line, and return its verdict."""
+    change = variation.plant if variation else lambda _: None
     with TemporaryDirectory() as folder:
         if name in CLIENTS:
-            verdict = said = str(judge_client(name, Path(folder))["verdict"])
+            verdict = said = str(judge_client(name, Path(folder), change)["verdict"])
         else:
-            with serving(name, Path(folder)) as url:
+            with serving(name, Path(folder), change) as url:
                 report = judge(url, profile="certify")
             verdict, said = report.verdict, str(report)
-    print(f"{name}: {said}", flush=True)
+    print(f"{name}/{variation.name}: {said}" if variation else f"{name}: {said}", flush=True)
     return verdict
-
-
-def try_variations(names: list[str]) -> int:
-    """Judge each client with each of its honest variations, and print a line for each; return the exit status."""
-    verdicts = []
-    for one in (one for name in names for one in bugs.load_bugs(name, "honest").values()):
-        with TemporaryDirectory() as folder:
-            verdicts.append(judge_client(one.server, Path(folder), one.plant)["verdict"])
-        print(f"{one.server}/{one.name}: {verdicts[-1]}", flush=True)
-    return int(any(verdict != "conformant" for verdict in verdicts))
 
 
 def try_bugs(names: list[str], *, only_new: bool) -> None:
@@ -81,9 +73,9 @@ def try_bugs(names: list[str], *, only_new: bool) -> None:
             bugs.write_caught(sightings, file)
 
 
-def _lacks_compiler(name: str) -> bool:
-    build = ALL[name].build
-    return bool(build) and shutil.which({"sh": "javac"}.get(build[0], build[0])) is None
+def _lacks_program(name: str) -> bool:
+    program = (ALL[name].build or ALL[name].start)[0]
+    return bool(ALL[name].packages) and shutil.which({"sh": "javac"}.get(program, program)) is None
 
 
 if __name__ == "__main__":

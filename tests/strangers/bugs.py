@@ -1,7 +1,7 @@
 """Bugs in the servers and clients of strangers, planted by people who had read the documents and no check.
 
-`bugs.toml` beside each of them holds the bugs, as edits of its source; `honest.toml` beside a client holds edits that
-change what it does and break nothing. `caught.json` holds what the suite said of each bug, one of servers and one of
+`bugs.toml` beside each of them holds the bugs, as edits of its source; `honest.toml` beside some holds edits that
+change what the program does and break nothing. `caught.json` holds what the suite said of each bug, one of servers and one of
 clients: `python -m tests.strangers --bugs` writes it. A bug that no row sees stays in the list; `unseen.toml` says why.
 """
 

@@ -13,6 +13,7 @@ from subprocess import DEVNULL, run
 from tests.support.programs import read_line, start_program
 
 HERE = Path(__file__).parent
+ROLES = HERE.parents[1] / "conformance" / "roles" / "roles.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Stranger:
     Attributes:
         start: the command, in its folder; it takes a free port and prints its URL.
         build: the command before that, for those that are compiled.
-        packages: Debian's packages that building and starting need.
+        packages: Debian's packages that building and starting need, besides Node and Python.
         advice: the requirements of which it is advised as it is; they say nothing of a bug.
     """
 
@@ -50,6 +51,7 @@ STRANGERS: Mapping[str, Stranger] = {
         ("gcc", "make", "libmicrohttpd-dev"),
         advice=("CLS-BOOL",),
     ),
+    "php": Stranger(("php", "server.php", "--port", "0", str(ROLES)), packages=("php-cli",)),
 }
 
 

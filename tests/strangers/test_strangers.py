@@ -1,6 +1,6 @@
 """Honest servers and clients of strangers are conformant; servers by a row for each thing that a check says.
 
-`tox -e strangers` judges them over every row, and those that are compiled.
+`tox -e strangers` judges them over every row, and those that need Debian's packages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from tests.support.sightings import judge_rows
 from tests.support.strangers_page import UNSEEN
 
 
-@pytest.mark.parametrize("name", [name for name, stranger in STRANGERS.items() if not stranger.build])
+WITHOUT_PACKAGES = [name for name, stranger in STRANGERS.items() if not stranger.packages]
+
+
+@pytest.mark.parametrize("name", WITHOUT_PACKAGES)
 def test_an_honest_server_is_conformant(name: str, tmp_path: Path) -> None:
     with serving(name, tmp_path) as url, with_few_rows():
         report = judge(url, profile="certify")
@@ -51,10 +54,9 @@ def test_an_honest_server_of_one_connection_at_a_time_is_conformant(tmp_path: Pa
 
 
 EVERY_NTH = 6  # a bug of so many is judged here; `python -m tests.strangers --bugs` judges all of them
-INTERPRETED = [name for name, stranger in STRANGERS.items() if not stranger.build]
 SEEN = [
     bug
-    for name in INTERPRETED
+    for name in WITHOUT_PACKAGES
     for bug in load_bugs(name).values()
     if read_caught().get(f"{name}/{bug.name}", Sighting()).row
 ]

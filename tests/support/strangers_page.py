@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "strangers.md"
 HEAD = """# Bugs in independent servers and clients
 
 Written by `python -m tests.support.pages`. This page measures how many bugs the suite finds that its authors did not
-think of. People outside of this project wrote six servers in five languages from the documents alone; all six are
+think of. People outside of this project wrote seven servers in six languages from the documents alone; all seven are
 conformant. Then people who had read the documents, but no check of the suite, planted bugs in these servers, of kinds
 that are easy to make in each language. `bugs.toml` beside each server in `tests/strangers/` holds the bugs as edits.
 `python -m tests.strangers --bugs` judges each server with each bug, first under `quick`, and under `certify` if `quick`
