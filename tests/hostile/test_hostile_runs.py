@@ -38,7 +38,7 @@ from tests.support.servers import FEW_MODELS, run_bundled
 from tests.support.tables import on_each, own_name
 
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
-OF_ANSWERS = {"OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
+OF_ANSWERS = {"HTTP-LENGTH", "OIP-JSON", "OIP-OUTPUT-MEMBERS", "OIP-OUTPUTS-ALL", "OIP-SHAPE"}
 ALIVE = "OIP-ALIVE"
 ROWS = {f"{case.check.id}[{case.row.id}]": case for case in list_profile_rows("certify")}
 ANSWERED = "ordering.request-follows-its-json[INT64-BOOL-FP32-BYTES]"

@@ -256,7 +256,7 @@ def test_a_recording_has_calls_as_bytes(tmp_path: Path, reference: ReferenceServ
     judge(tmp_path, f"--target-grpc={reference.grpc}", "-k", "grpc.impossible-calls", "--conformance-evidence=e")
     again = judge(tmp_path, "--target-replay=e/run.har.xz", "-k", "grpc.impossible-calls")
     assert again.returncode == 0, again.stdout
-    assert "8 passed" in again.stdout
+    assert "9 passed" in again.stdout
     log = read_log(tmp_path / "e/run.har.xz")
     assert log["_grpc"] == f"grpc://{reference.grpc}"
     (entry,) = [e for e in log["entries"] if e["_scope"].endswith("[unknown-model]") and e["_call"] == 0]

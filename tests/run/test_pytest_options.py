@@ -99,7 +99,7 @@ def test_collecting_only_shows_ids_and_judges_nothing(tmp_path: Path, faulty: st
     run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, "--co", "-q", "--conformance-report=r.json")
     assert run.returncode == 0
     shown = [line for line in run.stdout.splitlines() if "::" in line]
-    assert shown[0].startswith("ordering::response_follows_its_json[")
+    assert any(line.startswith("ordering::response_follows_its_json[") for line in shown)
     assert {line.partition("::")[0] for line in shown} == {"ordering"}
     assert run.stdout.splitlines()[-1].startswith(f"{len(shown)}/")
     assert not (tmp_path / "r.json").exists()

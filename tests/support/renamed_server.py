@@ -28,8 +28,15 @@ class RenamedModel(Model):
         return {OUT + name: tensor for name, tensor in found.items()}
 
 
-def rename_model(model: Model) -> RenamedModel:
-    """Return a model under other names."""
+def rename_model(model: Model) -> Model:
+    """Return a model with its versions under other names."""
+    versions: dict[str, Model] = {}
+    for version in model.versions.values():
+        _rename_version(version, versions)
+    return versions[model.version]
+
+
+def _rename_version(model: Model, versions: dict[str, Model]) -> RenamedModel:
     return RenamedModel(
         name=MODEL + model.name,
         inputs=tuple(replace(spec, name=IN + spec.name) for spec in model.inputs),
@@ -39,6 +46,7 @@ def rename_model(model: Model) -> RenamedModel:
         labels={OUT + name: labels for name, labels in model.labels.items()},
         table=model.table,
         version=model.version,
+        versions=versions,
         original=model,
     )
 
