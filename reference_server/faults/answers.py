@@ -131,6 +131,9 @@ id_left_out = steps.ENCODE.before(("OIP-ID", "OIP-ID-EMPTY"), answer=lambda answ
 falsy_members_left_out = steps.ENCODE.before(
     "OIP-ID-EMPTY", answer=lambda answer: {member: value for member, value in answer.items() if value}
 ).says("The server omits members of an answer that are false in Python, such as an empty id.")
+id_zero_left_out = steps.ENCODE.before(
+    "OIP-ID", answer=lambda answer: drop_members(answer, "id"), when=lambda answer: answer.get("id") == "0"
+).says("The server takes the string 0 for false, as some languages do, and omits this id.")
 ids_of_its_own_are_numbers = steps.ENCODE.before("OIP-ID", answer=lambda answer: {"id": 7, **answer}).says(
     "The server numbers answers to requests without an id, and writes the number into `id`."
 )

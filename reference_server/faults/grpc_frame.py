@@ -146,6 +146,9 @@ def grpc_empty_outputs_have_no_datatype(original: Any, model: Any, request: Any,
 grpc_id_is_left_out = steps.BUILD_RESPONSE.after("OIP-ID/grpc", set_field("id", None)).says(
     "The server omits the id from inference answers."
 )
+grpc_id_zero_is_left_out = steps.BUILD_RESPONSE.after(
+    "OIP-ID/grpc", set_field("id", None), when=lambda result: result.id == "0"
+).says("The server takes the string 0 for false, as some languages do, and omits this id.")
 grpc_id_is_left_over = steps.BUILD_RESPONSE.after("OIP-ISOLATION/grpc", _keep_id).says(
     "If a request has no id, the server answers with the id of an earlier request."
 )

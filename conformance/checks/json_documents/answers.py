@@ -256,6 +256,7 @@ _IDS = {
     "blank": " ",
     "literal": "null",
     "digits": "0042",
+    "zero": "0",
     "blanks": " a  b ",
     "escapes": 'a"b\\c/d\n\te',
     "accents": "größe-é",
