@@ -37,11 +37,12 @@ from conformance.checks.support.inputs import (
     require_several_inputs,
 )
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import NotApplicableError, block_if
+from conformance.expect.unmet import NotApplicableError, attribute_to, block_if
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SEVERAL_INPUTS, Fit
 from conformance.transport.target import Target
+from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 # --- requests ----------------------------------------------------------------------------------------------------------
@@ -52,7 +53,10 @@ def _make_two_elements(model: Model) -> list[Tensor]:
     return [keep_two_elements(tensor) for tensor in model.sample()]
 
 
-@check("ordering.request-follows-its-json", requirements="BIN-ORDER-I")
+_SECOND_FIRST = make_constant_order(("INPUT1", "INPUT0"))
+
+
+@check("ordering.request-follows-its-json", requirements=("BIN-ORDER-I", "OIP-ANSWER"))
 @rows(
     *[Row(label_order(order), (make_constant_order(order),), role="multi") for order in permutations(INPUTS)],
     *[
@@ -63,19 +67,28 @@ def _make_two_elements(model: Model) -> list[Tensor]:
         Row(f"{label}-of-one-datatype", (make_constant_order(order), _make_two_elements), "add_sub")
         for label, order in (("B-A", ("B", "A")), ("A-B", ("A", "B")))
     ],
+    *[
+        Row(f"of-one-datatype-returned-{send}", (_SECOND_FIRST, make_sample, send), "raw_two_inputs", (requirement,))
+        for send, requirement in (("binary", "BIN-ORDER-I"), ("json", "OIP-ANSWER"))
+    ],
     Row("as-declared", (lambda names: names, None), fit=SEVERAL_INPUTS),
     *[Row(name, (order, None), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def request_follows_its_json(
-    target: Target, model: Model, order: Order, build: InputsBuilder | None = make_sample
+    target: Target, model: Model, order: Order, build: InputsBuilder | None = make_sample, send: Form = "binary"
 ) -> None:
-    """The server reads binary inputs in the order in which the request's JSON lists them."""
+    """The server reads binary inputs in the order in which the request's JSON lists them, and JSON inputs by name."""
     tensors = sort_tensors(build(model), order(())) if build else _find_order_revealing_inputs(model, order)
+    if send == "json":
+        with (
+            block_if(lambda: not is_right(target, model, tensors[::-1], "json"), _WRONG_IN_DECLARED_ORDER),
+            attribute_to("OIP-ANSWER"),
+        ):
+            expect_right(target, model, tensors, "json")
+        return
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
-        block_if(
-            lambda: _is_every_order_misread(target, model), "the answer to the inputs in declared order is also wrong"
-        ),
+        block_if(lambda: _is_every_order_misread(target, model), _WRONG_IN_DECLARED_ORDER),
         block_if(lambda: not are_equal_inputs_right(target), "the answer to two equal inputs is also wrong"),
     ):
         reply = target.infer(model.request(tensors, outputs=model.build_outputs_member()))
@@ -85,6 +98,7 @@ def request_follows_its_json(
 # --- the order of a deployed model ---
 
 
+_WRONG_IN_DECLARED_ORDER = "the answer to the inputs in declared order is also wrong"
 _ASSIGNED_BY_POSITION = "the model assigns inputs by position, not by name, in plain JSON as well"
 
 
@@ -175,7 +189,7 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         ),
         block_if(
             lambda: not is_right(target, model, tensors[::-1]),
-            "the answer to the inputs in declared order is also wrong",
+            _WRONG_IN_DECLARED_ORDER,
         ),
     ):
         expect_right(target, model, tensors)
