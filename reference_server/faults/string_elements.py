@@ -34,6 +34,11 @@ string_outputs_without_elements_fail = steps.RUN.refuse(
 
 # --- JSON data --------------------------------------------------------------------------------------------------------
 
+strings_in_json_have_lengths_of_two_bytes = steps.DECODE_JSON.after(
+    "OIP-VALUE",
+    lambda tensor: replace(tensor, elements=make_objects(item[: len(item) % 65_536] for item in tensor.elements)),
+    when=lambda datatype: datatype == "BYTES",
+).says("The server writes lengths of BYTES from JSON with two bytes, and reads an element of 65537 bytes as one byte.")
 nested_strings_counted_by_their_last_row = steps.DECODE_JSON.refuse(
     ("OIP-DATA", "OIP-ANSWER"),
     lambda datatype, data: datatype == "BYTES" and isinstance(data, list) and len(data) > 1 and is_nested(data),

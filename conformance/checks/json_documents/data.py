@@ -158,6 +158,7 @@ STRINGS: Mapping[str, Mapping[str, str]] = {
         r'"a\uD83D\uDE00b"': "a😀b",
         r'"\udbff\udffd"': "\U0010fffd",
     },
+    "element-of-64-KiB": {f'"{"k" * 65_537}"': "k" * 65_537},  # its length takes more than two bytes
     "empty-and-blank": {'""': "", '" "': " ", '"  a "': "  a ", r'"\u0020"': " ", r'"\t"': "\t"},
 }
 # Groups that a parser may refuse, because they have more digits than a double (RFC 8259, 6).
