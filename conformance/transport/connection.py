@@ -227,8 +227,10 @@ class Connection:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
 
-def open_connection(settings: Settings, number: int = 0) -> Connection:
+def open_connection(settings: Settings, number: int = 0, receive_buffer: int | None = None) -> Connection:
     """Open a connection to the target, with TLS for https; `number` is the `Exchange.connection` of its exchanges.
+
+    `receive_buffer` is the size of the system's receive buffer in bytes, which also limits the server's first window.
 
     Raises:
         UnreachableError: the connection failed.
@@ -236,7 +238,7 @@ def open_connection(settings: Settings, number: int = 0) -> Connection:
     parts = urlsplit(settings.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        opened = socket.create_connection((parts.hostname, port), timeout=settings.timeout)
+        opened = _connect_socket(parts.hostname or "", port, settings.timeout, receive_buffer)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if parts.scheme == "https":
             with opened:  # the socket with TLS takes it over
@@ -250,12 +252,31 @@ def open_connection(settings: Settings, number: int = 0) -> Connection:
     return Connection(settings, opened, number)
 
 
+def _connect_socket(host: str, port: int, timeout: float, receive_buffer: int | None) -> socket.socket:
+    """Return a socket that is connected to the first address of the host that accepts; the last failure is raised."""
+    if receive_buffer is None:
+        return socket.create_connection((host, port), timeout=timeout)
+    failure = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        opened = socket.socket(family, kind, protocol)
+        try:
+            opened.settimeout(timeout)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            opened.connect(address)
+        except OSError as error:
+            opened.close()
+            failure = error
+        else:
+            return opened
+    raise failure
+
+
 @contextmanager
-def connect(settings: Settings) -> Iterator[Connection]:
-    """Open a connection with a number of its own; close it at the end of the context.
+def connect(settings: Settings, receive_buffer: int | None = None) -> Iterator[Connection]:
+    """Open a connection with a number of its own; close it at the end of the context. See `open_connection`.
 
     Raises:
         UnreachableError: the connection failed.
     """
-    with closing(open_connection(settings, assign_connection_number())) as connection:
+    with closing(open_connection(settings, assign_connection_number(), receive_buffer)) as connection:
         yield connection

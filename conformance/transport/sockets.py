@@ -21,8 +21,9 @@ MAX_NAMED_OFFSETS = 4
 PAUSES_PER_TURN = 4
 # Maximum wait with a held-back body, in seconds: a server should request it immediately (RFC 9110, 10.1.1).
 MAX_GO_AHEAD_WAIT_S = 5.0
-# The seconds for which an answer that has begun is left unread, and the size of the receive buffer meanwhile.
-READ_PAUSE_S, RECEIVE_BUFFER_BYTES = 0.3, 65_536
+# The seconds for which an answer that has begun is left unread, and the size of the receive buffer meanwhile and later:
+# the server cannot hand over as much before the client reads, but the rest comes in larger windows over a slow network.
+READ_PAUSE_S, UNREAD_BUFFER_BYTES, RECEIVE_BUFFER_BYTES = 0.3, 4096, 65_536
 
 
 def send_in_pieces(
@@ -94,10 +95,10 @@ def send_after_go_ahead(settings: Settings, message: Message, chunks: ChunkForma
 
 def send_and_read_late(settings: Settings, message: Message) -> Exchange:
     """Send a message, and read the answer after a pause, with a small receive buffer."""
-    with connect(settings) as connection:
-        connection.set_receive_buffer(RECEIVE_BUFFER_BYTES)
+    with connect(settings, UNREAD_BUFFER_BYTES) as connection:
         connection.send([render_request(settings, message)])
         connection.delay_reading(READ_PAUSE_S)
+        connection.set_receive_buffer(RECEIVE_BUFFER_BYTES)
         return connection.receive(message, note="answer read after a pause")
 
 
