@@ -44,7 +44,7 @@ inputs_of_one_datatype_taken_in_the_order_of_the_request = steps.RUN.before(
     when=lambda inputs: len({tensor.datatype for tensor in inputs.values()}) == 1,
 ).says("The server ignores the names of inputs of the same datatype, and assigns them in the request's order.")
 returned_inputs_of_one_datatype_taken_by_position = steps.RUN.before(
-    ("BIN-ORDER-I", "OIP-ANSWER"),
+    "OIP-ANSWER",
     inputs=lambda inputs, self: dict(zip([spec.name for spec in self.inputs], inputs.values(), strict=True)),
     when=lambda inputs, self: (
         self.name != "add_sub" and len(inputs) > 1 and len({tensor.datatype for tensor in inputs.values()}) == 1

@@ -42,7 +42,6 @@ from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
 from conformance.spec.fit import SEVERAL_INPUTS, Fit
 from conformance.transport.target import Target
-from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 # --- requests ----------------------------------------------------------------------------------------------------------
@@ -67,25 +66,23 @@ _SECOND_FIRST = make_constant_order(("INPUT1", "INPUT0"))
         Row(f"{label}-of-one-datatype", (make_constant_order(order), _make_two_elements), "add_sub")
         for label, order in (("B-A", ("B", "A")), ("A-B", ("A", "B")))
     ],
-    *[
-        Row(f"of-one-datatype-returned-{send}", (_SECOND_FIRST, make_sample, send), "raw_two_inputs", (requirement,))
-        for send, requirement in (("binary", "BIN-ORDER-I"), ("json", "OIP-ANSWER"))
-    ],
+    Row(
+        "of-one-datatype-returned", (_SECOND_FIRST, make_sample, True), "raw_two_inputs", ("BIN-ORDER-I", "OIP-ANSWER")
+    ),
     Row("as-declared", (lambda names: names, None), fit=SEVERAL_INPUTS),
     *[Row(name, (order, None), fit=SEVERAL_INPUTS) for name, order in OTHER_ORDERS.items()],
 )
 def request_follows_its_json(
-    target: Target, model: Model, order: Order, build: InputsBuilder | None = make_sample, send: Form = "binary"
+    target: Target, model: Model, order: Order, build: InputsBuilder | None = make_sample, in_json: bool = False
 ) -> None:
     """The server reads binary inputs in the order in which the request's JSON lists them, and JSON inputs by name."""
     tensors = sort_tensors(build(model), order(())) if build else _find_order_revealing_inputs(model, order)
-    if send == "json":
+    if in_json:
         with (
             block_if(lambda: not is_right(target, model, tensors[::-1], "json"), _WRONG_IN_DECLARED_ORDER),
             attribute_to("OIP-ANSWER"),
         ):
             expect_right(target, model, tensors, "json")
-        return
     with (
         mark_not_applicable_if(lambda: _is_misread_in_json(target, model, tensors), _ASSIGNED_BY_POSITION),
         block_if(lambda: _is_every_order_misread(target, model), _WRONG_IN_DECLARED_ORDER),

@@ -39,7 +39,7 @@ def _make_rows() -> Iterator[Row]:
             needs = BINARY if form == "binary" else ()
             yield Row(f"{form}-{size}-MiB", (size, form), needs=needs)
             for media in [name for name in MEDIA_TYPES if name != own]:
-                has_crashed = (size, media) == (8, "form")  # Triton 2.51 reads such a body as a query, and ends
+                has_crashed = (size, media) == (8, "form")  # a server that reads such bodies as queries
                 name = f"{form}-{size}-MiB-as-{media}"
                 yield Row(name, (size, form, media), needs=needs, dangerous=has_crashed, only=_TYPES)
 
