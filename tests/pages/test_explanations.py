@@ -32,7 +32,7 @@ def test_a_requirement() -> None:
     )
     assert [source.url in text for source in ledger.get_requirement("BIN-ORDER-I").sources] == [True, True]
     assert found["Note"] == ledger.get_requirement("BIN-ORDER-I").note
-    assert "ordering.request-follows-its-json (35 rows)" in found["Checks"]
+    assert "ordering.request-follows-its-json (36 rows)" in found["Checks"]
 
 
 def test_a_check_of_deployed_models_alone_is_called_so() -> None:
