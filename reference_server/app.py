@@ -60,8 +60,10 @@ class Service:
         return JSONResponse(metadata.describe_configuration(self.find_model(http)))
 
     async def model_statistics(self, http: Request) -> Response:
-        """Answer GET /v2/models/{model}[/versions/{version}]/stats with the statistics of the model."""
-        return JSONResponse(metadata.describe_statistics([self.find_model(http)]))
+        """Answer GET /v2/models/{model}[/versions/{version}]/stats, without a version for all of them."""
+        model = self.find_model(http)
+        versions = [model] if "version" in http.path_params else model.versions.values()
+        return JSONResponse(metadata.describe_statistics(versions))
 
     async def all_statistics(self, _request: Request) -> Response:
         """Answer GET /v2/models/stats with the statistics of all models."""

@@ -81,10 +81,10 @@ def model_config(models: Models, message: Message) -> Message:
 
 
 def model_statistics(models: Models, message: Message) -> Message:
-    """Answer ModelStatistics for the named model, or for all models if the request names none."""
-    every = (each for model in models.values() for each in model.versions.values())
-    named = [find_model(models, message.name, message.version)] if message.name else every
-    return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(named))
+    """Answer ModelStatistics: without a version for all of the model, without a name for all models."""
+    named = [find_model(models, message.name, message.version)] if message.name else models.values()
+    versions = named if message.version else [each for model in named for each in model.versions.values()]
+    return service_pb2.ModelStatisticsResponse(**metadata.describe_statistics(versions))
 
 
 def model_infer(models: Models, message: Message) -> Message:

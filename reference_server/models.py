@@ -27,7 +27,7 @@ COMPUTE_STEPS: Final = (
     "compute_infer",
     "compute_output",
 )  # the request is read, the model runs, the answer is written
-OTHER_STEPS: Final = ("queue", "cache_hit")
+OTHER_STEPS: Final = ("queue", "cache_hit", "cache_miss")
 
 
 @dataclass
@@ -103,6 +103,8 @@ class Statistics:
                     {"batch_size": size, **{name: total.to_dict() for name, total in of_batch.items()}}
                     for size, of_batch in sorted(self.batches.items())
                 ],
+                "response_stats": {},  # of models that send several responses
+                "memory_usage": [],  # of models that are loaded into devices
             }
 
 

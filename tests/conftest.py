@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,9 @@ from hypothesis import settings
 from tests.support import sampling
 from tests.support.servers import FEW_MODELS, ONE_MODEL, run_bundled
 from tests.support.serving import Server, run_server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The hundreds of processes that the tests start multiply no matrices: numpy's threads for that only cost them time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -112,3 +116,13 @@ def renamed() -> Iterator[str]:
     """The URL of one whose models and tensors have other names."""
     with run_bundled(program=(str(Path(__file__).with_name("support") / "renamed_server.py"),)) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
+    """A browser without a window."""
+    from tests.support import chromium
+
+    assert pytestconfig.cache is not None
+    with chromium.run_browser(pytestconfig.cache.mkdir("chromium")) as running:
+        yield running

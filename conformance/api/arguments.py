@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
 
+from conformance.judging import packs
 from conformance.judging.run_options import ServerOptions
 from conformance.judging.selection import Subjects
-from conformance.spec.extensions import CHOICES, OVER_GRPC
+from conformance.spec.extensions import OVER_GRPC
 from conformance.spec.user_error import UserError
 from conformance.transport.config import TargetConfig, load_given
 from conformance.transport.grpc_packages import expect_grpc
@@ -69,10 +70,12 @@ def read_arguments(
     }
     try:
         made = load_given(None if config is None else fspath(config)).override(values)
+        own, named = packs.split_extensions(made.extensions, "extensions")
+        made = replace(made, extensions=own)
         _expect_usable(made, app)
     except UserError as error:
         raise JudgeError(str(error)) from error
-    subjects = Subjects(tuple(made.models), robustness=robustness)
+    subjects = Subjects(tuple(made.models), robustness=robustness, packs=named)
     return Arguments(target=made, app=app, subjects=subjects, profile=profile, strict=strict)
 
 
@@ -84,9 +87,6 @@ def _expect_usable(made: TargetConfig, app: AsgiApp | None) -> None:
     """
     if app is None and not (made.url or made.grpc):
         raise JudgeError("nothing to judge: give a URL, an ASGI app, or grpc")
-    unknown = [name for name in made.extensions if name not in CHOICES]
-    if unknown:
-        raise JudgeError(f"extensions: unknown {unknown[0]!r}; give one of {', '.join(CHOICES)}")
     if made.grpc:
         expect_grpc("grpc")
     elif set(made.extensions) & set(OVER_GRPC):

@@ -46,7 +46,7 @@ def judge(
             that the target fills; `all` stands for all models that the target lists.
         profile: `quick` for the few rows that reveal most faults, or `certify` for every row.
         extensions: the extensions to judge, whether offered or not; `protocol` is the protocol without extensions.
-            Empty selects the offered ones.
+            Empty selects the offered ones. The names of installed packs are judged in addition.
         grpc: the gRPC address of the server, as `host:port`, to judge gRPC as well.
         headers: sent with every request; their values appear in no report.
         timeout: seconds to wait for a connection, and for the next byte of an answer; the default is 10.
@@ -62,8 +62,17 @@ def judge(
     arguments = read_arguments(
         target, models, profile, extensions, grpc, headers, timeout, strict, config, robustness=robustness
     )
+    return judge_target(arguments)
+
+
+def judge_target(arguments: Arguments, *, only_packs: bool = False) -> Report:
+    """Judge the target of some arguments of `judge`; with `only_packs`, only by the rows of packs.
+
+    Raises:
+        JudgeError: see `judge`.
+    """
     with _serve_target(arguments) as url:
-        return _judge_url(url, arguments)
+        return _judge_url(url, arguments, only_packs=only_packs)
 
 
 @contextmanager
@@ -79,7 +88,7 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
             yield url
 
 
-def _judge_url(url: str, arguments: Arguments) -> Report:
+def _judge_url(url: str, arguments: Arguments, *, only_packs: bool) -> Report:
     target = arguments.target
     settings = target.build_settings(url, target.grpc)
     seed = client_names.choose_seed(arguments.profile, settings)
@@ -94,14 +103,16 @@ def _judge_url(url: str, arguments: Arguments) -> Report:
         except ContradictedLimitError as error:
             raise JudgeError(f"config: {error}") from error
         arguments = replace(arguments, subjects=subjects)
-        return _build_report(session, conclusion or _judge_rows(session, arguments), arguments, settings, started, seed)
+        conclusion = conclusion or _judge_rows(session, arguments, only_packs=only_packs)
+        return _build_report(session, conclusion, arguments, settings, started, seed)
 
 
-def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
+def _judge_rows(session: Session, arguments: Arguments, *, only_packs: bool) -> Conclusion:
     subjects, profile, target = arguments.subjects, arguments.profile, arguments.target
     transports = session.target.settings.transports
     discovery_result = session.discovery_result
     rows = list_profile_rows(profile, subjects=subjects, transports=transports, discovery_result=discovery_result)
+    rows = [case for case in rows if case.requirement.is_of_pack or not only_packs]
     chosen = [case for case in rows if not matches_any_pattern(case, target.never)]
     results = sort_results([session.judge(case) for case in sort_for_run(chosen)], subjects)
     missing = find_missing_rows(
@@ -110,7 +121,7 @@ def _judge_rows(session: Session, arguments: Arguments) -> Conclusion:
     coverage = find_coverage(
         results, discovery_result, profile=profile, transports=transports, requested=target.extensions
     )
-    return conclude_run(results, missing, None, "", coverage=coverage)
+    return conclude_run(results, missing, None, "", coverage=coverage, packs=subjects.packs)
 
 
 def _build_report(
@@ -126,7 +137,7 @@ def _build_report(
             seed=seed,
             started=started,
             finished=_format_now(),
-            about={} if session.target.has_answered else {"unreachable": True},
+            about={} if session.target.answered else {"unreachable": True},
         )
     )
 

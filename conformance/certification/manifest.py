@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -54,6 +54,7 @@ class Manifest:
         third_party: `name`, `contact` and `key` of whoever made the run; None if the vendor made the run.
         placements: role -> placement, as plain data, if the target's models are not named like the roles.
         limits: the limits that the target file declares (`roles.declared_limits`); None if there are none.
+        packs: name, version and digest of each pack that was judged beside the profile; None if none was.
         models: judged deployed model -> its table, as `config.given_inputs` reads it; None if none was judged.
         files: name -> SHA-256.
     """
@@ -80,6 +81,7 @@ class Manifest:
     third_party: Mapping[str, Any] | None = None
     placements: Mapping[str, Any] | None = None
     limits: Limits | None = None
+    packs: Sequence[Mapping[str, str]] | None = None
     models: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,8 +101,9 @@ class Manifest:
         members = asdict(self)
         if self.party == Party.SERVER:
             del members["party"]
-        if not self.limits:
-            del members["limits"]
+        for optional in ("limits", "packs"):
+            if not members[optional]:
+                del members[optional]
         return json.dumps({"schema": SCHEMA, **members}, indent=1) + "\n"
 
 

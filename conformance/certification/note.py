@@ -28,7 +28,7 @@ Judged by oip-conformance {version} under the profile `{profile}`{standing}{mode
 
 ## Verify this folder
 
-    pip install 'oip-conformance[{extras}]=={version}'
+    pip install 'oip-conformance[{extras}]=={version}'{packs}
     oip-conformance verify .
 
 Every exchange of the run is in `run.har.xz`. `verify` judges it again, without the {party}, and compares.
@@ -67,6 +67,7 @@ _LIMITS = "the limits of this server"
 def render(made: Manifest, report: Report) -> str:
     """Return the text of `REPRODUCE.md` for a manifest and a report."""
     is_client = made.party == Party.CLIENT
+    packs = ", ".join(f"{pack['name']} {pack['version']}" for pack in made.packs or ())
     limits = f", for a server {describe_limits(made.limits)}" if made.limits else ""
     return _TEXT.format(
         label=markdown.text(made.label),
@@ -76,6 +77,7 @@ def render(made: Manifest, report: Report) -> str:
         standing=_STANDINGS[made.standing].format(**made.coverage or {}) + limits,
         version=made.suite["version"],
         extras="grpc,signing" if "grpc" in report["target"] else "signing",
+        packs=f"  # and the pack {packs}" if packs else "",
         product="".join(f"{line}\n" for line in _list_product_lines(made)),
         party=made.party,
         names="" if is_client else _NAMES_SECTION.format(names=_describe_client_names(report)),
@@ -135,7 +137,7 @@ def _build_command(made: Manifest, report: Report) -> list[str]:
     timeout = options["timeout_s"]
     is_client = made.party == Party.CLIENT
     of_server = {
-        "--target-url": target["url"],
+        "--target-url": target["url"] if target["url"] != target.get("grpc") else None,
         "--target-grpc": target.get("grpc", "").removeprefix("grpc://"),
         "--target-config": "target.toml" if _render_target_file(made) else None,
         "--target-timeout": f"{timeout:g}" if timeout != DEFAULT_TIMEOUT_S else None,
@@ -144,6 +146,7 @@ def _build_command(made: Manifest, report: Report) -> list[str]:
         **({"--client-adapter": "..."} if is_client else of_server),
         "--profile": made.profile,
         "--conformance-gate": made.standing if made.standing == INTEROPERABLE else None,
+        "--target-extension": [pack["name"] for pack in made.packs or ()],
         "--target-model": [name for name in made.models or () if name not in _find_user_inputs(made)],
         "--target-header": [f"{name}: ..." for name in options["headers"]],
         "--self-test": made.self_test,

@@ -7,9 +7,10 @@ every MUST of exchange and transport, but not all others, can be certified as in
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 from conformance.report.findings import has_reason
-from conformance.spec.extensions import HTTP, TRANSPORTS, find_transport
+from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS, find_transport
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, Outcome, ReasonKind
 from conformance.spec.report import Report, ReportRow, find_party
@@ -22,7 +23,9 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
     "binary+raw": ("binary_tensor_data", "raw"),
     "classification": ("classification",),
     "full": ("binary_tensor_data", "raw", "classification"),
+    "grpc-alone": ("classification_grpc",),
 }
+GRPC_ALONE = "grpc-alone"  # the profile of servers without an HTTP URL
 
 
 # The extension that is certified in addition if the server's gRPC address is given.
@@ -34,12 +37,13 @@ _UNMET: Mapping[str, str] = {
     Outcome.NOT_APPLICABLE: "not judged",
     Outcome.ERROR: "in error",
 }
+_MISSING = (ReasonKind.NOT_OFFERED, ReasonKind.TRANSPORT_NOT_GIVEN)
 MAX_SHOWN = 8  # names in a line
 
 
 def list_extensions(profile: str, *, grpc: bool) -> list[str]:
     """Return the extensions that a run under a profile judges, with or without gRPC."""
-    return [*PROFILES[profile], *([OVER_GRPC] if grpc else [])]
+    return list(dict.fromkeys([*PROFILES[profile], *([OVER_GRPC] if grpc else [])]))
 
 
 def is_certifiable(standing: str, profile: str, report: Report) -> bool:
@@ -78,7 +82,27 @@ def list_unmet_musts(profile: str, report: Report, standing: str = CONFORMANT) -
         report: report of a run (`schemas/report.schema.json`).
         standing: standing to certify; `interoperable` demands only the MUSTs of exchange and transport.
     """
+    return [
+        f"{format_count(len(names), 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {join_some(names, MAX_SHOWN)}"
+        for word, names in _find_unmet_musts(profile, report, standing).items()
+    ]
+
+
+def find_nearest(profile: str, report: Report) -> tuple[str, list[str]] | None:
+    """Return the profile, among those that demand less, with the fewest unmet MUSTs, and these; None if none has fewer.
+
+    Of profiles with equally few, the one that demands most is returned.
+    """
+    smaller = [name for name, demanded in PROFILES.items() if set(demanded) < set(PROFILES[profile])]
+    unmet = {name: list(chain(*_find_unmet_musts(name, report).values())) for name in (*smaller, profile)}
+    nearest = min(smaller, key=lambda name: (len(unmet[name]), -len(PROFILES[name])), default=profile)
+    return (nearest, unmet[nearest]) if len(unmet[nearest]) < len(unmet[profile]) else None
+
+
+def _find_unmet_musts(profile: str, report: Report, standing: str = CONFORMANT) -> dict[str, list[str]]:
+    """Return the unmet MUSTs of `list_unmet_musts` by the words for their verdicts."""
     demanded, transports = _find_demands(profile, report)
+    beyond = {*PROFILES["full"], *TRANSPORTS} - {*demanded, *transports}
     rows: dict[str, list[ReportRow]] = {}
     for row in report["rows"]:
         for requirement in row["requirements"]:
@@ -91,13 +115,10 @@ def list_unmet_musts(profile: str, report: Report, standing: str = CONFORMANT) -
             and entry["extension"] in demanded
             and find_transport(entry["area"]) in transports
             and entry["verdict"] != "pass"
-            and not (entry["verdict"] == "not_applicable" and _are_beyond_scope(rows.get(entry["id"], []), demanded))
+            and not (entry["verdict"] == "not_applicable" and _are_beyond_scope(rows.get(entry["id"], []), beyond))
         ):
             found.setdefault(_UNMET.get(entry["verdict"], str(entry["verdict"])), []).append(entry["id"])
-    return [
-        f"{format_count(len(names), 'MUST')} {'is' if len(names) == 1 else 'are'} {word}: {join_some(names, MAX_SHOWN)}"
-        for word, names in found.items()
-    ]
+    return found
 
 
 def _find_demands(profile: str, report: Report) -> tuple[Collection[str], Collection[str]]:
@@ -106,23 +127,22 @@ def _find_demands(profile: str, report: Report) -> tuple[Collection[str], Collec
         grpc, transports = "classification" in PROFILES[profile], report["target"]["transports"]
     else:
         grpc = OVER_GRPC in report["options"]["extensions"]
-        transports = TRANSPORTS if grpc else (HTTP,)
+        transports = (GRPC,) if profile == GRPC_ALONE else TRANSPORTS if grpc else (HTTP,)
     return {"protocol", *list_extensions(profile, grpc=grpc)}, transports
 
 
-def _are_beyond_scope(rows: Sequence[ReportRow], demanded: Collection[str]) -> bool:
-    """Return whether every row needs an extension that is not in the profile, or more than a declared limit."""
-    beyond = {name for name in PROFILES["full"] if name not in demanded}
-    return bool(rows) and all(_is_beyond_limit(row) or _find_missing_extension(row) in beyond for row in rows)
+def _are_beyond_scope(rows: Sequence[ReportRow], beyond: Collection[str]) -> bool:
+    """Return whether every row needs an extension or transport beyond the profile, or more than a declared limit."""
+    return bool(rows) and all(_is_beyond_limit(row) or _find_missing_part(row) in beyond for row in rows)
 
 
 def _is_beyond_limit(row: ReportRow) -> bool:
     return has_reason(row, ReasonKind.DECLARED_LIMIT)
 
 
-def _find_missing_extension(row: ReportRow) -> str | None:
-    """Return the missing extension that makes a row inapplicable; None if there is none."""
+def _find_missing_part(row: ReportRow) -> str | None:
+    """Return the missing extension or transport that makes a row inapplicable; None if there is none."""
     if has_reason(row, ReasonKind.NO_JSON_FORM):
         return "binary_tensor_data"
     reason = row.get("reason")
-    return reason["subject"] if reason and reason["kind"] == ReasonKind.NOT_OFFERED else None
+    return reason["subject"] if reason and reason["kind"] in _MISSING else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.certification.manifest import Manifest
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.conclusion import Conclusion
+from conformance.judging.conclusion import Conclusion, conclude_pack
 from conformance.judging.coverage import find_coverage
 from conformance.judging.quick_rows import sort_for_run
 from conformance.judging.run_start import resolve_models
@@ -16,7 +16,7 @@ from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report import json_report
 from conformance.roles.placement import Placement
-from conformance.spec.report import Report, ReportRow, TargetDetails, TargetEntry
+from conformance.spec.report import Report, ReportRow, TargetDetails, TargetEntry, list_rows
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import conclude
 from conformance.transport import config, settings
@@ -28,8 +28,6 @@ from conformance.transport.unreachable import TargetLostError
 
 # Members of a row that judging again cannot reproduce, or that depend on other rows.
 RUN_SPECIFIC_MEMBERS = ("duration_s", "exchanges")
-# Members of the target that a recording does not show and that affect no verdict.
-UNRECORDED_MEMBERS = ("suffers_from_concurrency", "waited_s")
 # Top-level members of a report that judging again must reproduce.
 _RECOMPUTED = (
     *("suite", "target", "verdict", "interoperable", "why", "coverage", "extensions", "requirements"),
@@ -65,8 +63,10 @@ def find_differences(recording: Recording, report: Report, made: Manifest) -> It
     named = report["options"].get("models", [])
     if list(subjects.models) != named:
         yield f"the report judges the models {named}, the recording has {list(subjects.models)}"
+    of_packs = [conclude_pack(name, results) for name in subjects.packs]
+    own = [result for result in results if result.extension not in subjects.packs]
     rejudged = json_report.build(
-        Conclusion(conclude(results, coverage=coverage), results, coverage=coverage), found,
+        Conclusion(conclude(own, coverage=coverage), own, coverage=coverage, packs=of_packs), found,
         url=target["url"], grpc=recording.grpc, options=report["options"], seed=report["seed"],
         started=report["started"], finished=report["finished"],
         about=_copy_unrecorded_members(target),
@@ -121,7 +121,7 @@ def judge_recording(
     """
     roles = made.placements
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
-    subjects = Subjects(tuple(made.models or ()))
+    subjects = Subjects(tuple(made.models or ()), packs=tuple(pack["name"] for pack in made.packs or ()))
     session = Session(
         target,
         placements=placements,
@@ -143,8 +143,8 @@ def judge_recording(
 
 def compare_reports(rejudged: Report, report: Report) -> Iterator[str]:
     """Yield the differences between a report and the report of its rejudged recording."""
-    ours, theirs = ({(row["check"], row["row"]): row for row in each["rows"]} for each in (rejudged, report))
-    if len(theirs) != len(report["rows"]):
+    ours, theirs = ({(row["check"], row["row"]): row for row in list_rows(each)} for each in (rejudged, report))
+    if len(theirs) != len(list_rows(report)):
         yield "the report has two entries for one row"
     yield from (f"the report lacks {check} [{row}]" for check, row in ours.keys() - theirs.keys())
     yield from (
@@ -158,6 +158,9 @@ def compare_reports(rejudged: Report, report: Report) -> Iterator[str]:
     for name in _RECOMPUTED:
         if rejudged.get(name) != report.get(name):
             yield f"the report's {name} is not what its recording shows"
+    packs = ([{**pack, "rows": ()} for pack in each.get("packs", ())] for each in (rejudged, report))
+    if next(packs) != next(packs):
+        yield "what the report says of packs is not what its recording shows"
 
 
 def _compare_rows(ours: ReportRow, theirs: ReportRow) -> Iterator[str]:

@@ -19,6 +19,7 @@ from conformance.certification.manifest import (
     ReportedProduct,
 )
 from conformance.clients.recording import calls
+from conformance.judging import packs
 from conformance.judging.run_start import ALL_MODELS
 from conformance.report import formats, json_report
 from conformance.report.report_file import MAX_REPORT_BYTES, ReportError, read
@@ -77,6 +78,7 @@ def find_refusal_reasons(folder: Folder, keys: RequiredSigners) -> Iterator[str]
     steps: Sequence[Callable[[], Iterator[str]]] = (
         lambda: _check_files(folder.path, made),
         lambda: _check_signatures(folder.path, made, keys),
+        lambda: _check_packs(folder.report, made),
         lambda: _check_report(folder.report, made),
         lambda: _check_manifest(folder.report, made),
         lambda: _check_pages(folder.path, folder.report, made),
@@ -125,6 +127,24 @@ def _check_files(folder: Path, made: Manifest) -> Iterator[str]:
             yield f"{name} was changed: its digest is not that of the manifest"
 
 
+def _check_packs(report: Report, made: Manifest) -> Iterator[str]:
+    """Check that the packs of the manifest are those of the report, and that the same ones are installed here."""
+    named = list(made.packs or ())
+    judged = [{key: pack[key] for key in ("name", "version", "digest")} for pack in report.get("packs", ())]
+    if named != judged:
+        yield "the manifest names other packs than the report"
+        return
+    for pack in named:
+        wanted = f"{pack['name']} {escape_text(pack['version'], 40)} ({pack['digest'][:12]})"
+        try:
+            here = packs.load(pack["name"], "the pack").identity
+        except packs.PackError as error:
+            yield f"verification needs the pack {wanted}: {error}"
+            continue
+        if here != pack:
+            yield f"verification needs the pack {wanted}; {here['version']} ({here['digest'][:12]}) is installed"
+
+
 def _check_report(report: Report, made: Manifest) -> Iterator[str]:
     """Check that the report is complete, of this version of the suite, and of a run with the profile's options."""
     if report["footer"]["digest"] != json_report.compute_digest(report):
@@ -165,6 +185,8 @@ def _check_options(options: Options, made: Manifest) -> Iterator[str]:
     demanded: dict[str, object] = {"profile": "certify", "extensions": extensions}
     if ALL_MODELS not in (models := list(made.models or ())):  # otherwise the recording decides which models are listed
         demanded["models"] = models
+    if is_client and made.profile == profiles.GRPC_ALONE:
+        yield f"the profile {made.profile} is for servers"
     neutral: dict[str, object] = {"dangerous": False}
     given = neutral | {**options}
     for name, value in (neutral | demanded).items():

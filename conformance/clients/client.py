@@ -88,6 +88,8 @@ class Client:
     ) -> list[Observation]:
         """Have the client make inferences of different models, one after the other or all at once.
 
+        If it cannot make one of them, it makes the alternatives, if there are any.
+
         Raises:
             NotApplicableError: the client reports that it cannot make one of the inferences.
             UnmetError: the client sends a request, and returns neither outputs nor an error.
@@ -108,6 +110,9 @@ class Client:
             self._peer.note_failure(self.transport)
         if reason := next((result.cannot for result in results if result.cannot), ""):
             _reject_false_cannot(results, requests)
+            if any(one.unneeded for one in inferences):
+                alternatives = [one.make_alternative() for one in inferences]
+                return self.infer_all(alternatives, script, at_once=at_once, timeout=timeout)
             raise NotApplicableError(f"the client cannot make this inference: {escape_text(reason)}")
         observations = []
         for place, (inference, result) in enumerate(zip(inferences, results, strict=True)):

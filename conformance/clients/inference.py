@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from conformance.wire import tensor as tensors
@@ -54,6 +54,8 @@ class Inference:
         is_raw: whether to send the inference as a raw binary request.
         coding: the content coding of the request, `gzip` or `deflate`, or None.
         accepts: the content coding to accept in the answer, or None.
+        unneeded: what the row's claim does not need: "form", that the tensors are in this form, or "id"; a client that
+            cannot make this inference is asked for the alternative.
     """
 
     model: str
@@ -66,10 +68,19 @@ class Inference:
     is_raw: bool = False
     coding: str | None = None
     accepts: str | None = None
+    unneeded: Literal["form", "id"] | None = None
 
     def get_form(self, index: int) -> Form:
         """Return how to encode the input at this index: `binary` or `json`."""
         return self.forms[index if len(self.forms) > 1 else 0]
+
+    def make_alternative(self) -> Inference:
+        """Return this inference in the other form than that of the first input, or without id, as the claim allows."""
+        if self.unneeded != "form":
+            return replace(self, id=None if self.unneeded else self.id, unneeded=None)
+        form: Form = "binary" if self.get_form(0) == "json" else "json"
+        outputs = self.outputs and tuple(replace(one, form=one.form and form) for one in self.outputs)
+        return replace(self, forms=(form,), outputs=outputs, unneeded=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return this inference as JSON for the `infer` command, without unset members."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import checks
-from conformance.judging import baseline_file
+from conformance.judging import baseline_file, packs
 from conformance.judging.baseline import BaselineEntry
 from conformance.judging.baseline_file import DEFAULT_REASON, BaselineError
 from conformance.judging.selection import matches_pattern
@@ -65,14 +65,21 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
         yield f"give a reason instead of {DEFAULT_REASON!r}"
     if entry.has_expired(today):
         yield f"expired on {entry.expires}"
-    if entry.check is not None and not any(matches_pattern(name, entry.check) for name in _list_checks()):
+    if entry.check is not None and not _is_known(entry.check, _list_checks()):
         yield "this suite has no such check"
-    if entry.requirement is not None and entry.requirement not in ledger.load():
+    if entry.requirement is not None and not _is_known(entry.requirement, ledger.load()):
         yield f"this suite has no requirement {entry.requirement}"
     if any(
         _get_sort_key(other) == _get_sort_key(entry) and _has_common_row(other.rows, entry.rows) for other in before
     ):
         yield "is listed twice"
+
+
+def _is_known(pattern: str, names: Collection[str]) -> bool:
+    """Return whether a pattern matches a name of the suite, or one of an installed pack."""
+    pack = None if any(matches_pattern(name, pattern) for name in names) else packs.load_pack_of_id(pattern)
+    of_pack = (*(check.id for check in pack.checks), *pack.requirements) if pack else names
+    return any(matches_pattern(name, pattern) for name in of_pack)
 
 
 def _find_order_fault(entries: Sequence[BaselineEntry]) -> Iterator[str]:

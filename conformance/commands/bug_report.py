@@ -9,14 +9,16 @@ from typing import Any
 
 from conformance.commands import evidence_reader
 from conformance.commands.evidence_reader import CHECK_FILE
+from conformance.judging import packs
 from conformance.judging.selection import find_row
 from conformance.report import bug_report, report_file
 from conformance.report.bug_report import Bug, FailedRow
 from conformance.report.output_files import convert_write_errors
 from conformance.roles import roles
-from conformance.roles.roles import Role
 from conformance.spec import ledger
-from conformance.spec.ledger import Level, Party
+from conformance.spec.check import Case
+from conformance.spec.ledger import Level, Party, Requirement
+from conformance.spec.report import Pattern, list_rows
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.spec.version import __version__
@@ -47,30 +49,46 @@ def run(options: argparse.Namespace) -> str:
         UserError: the source cannot be read or has no failure to report, or a file cannot be written.
         UnknownRequirementError: the ledger has no such requirement.
     """
+    server, suite, rows, patterns = _read_failed_rows(options.source)
+    known = _load_requirements({options.requirement or "", *(row.failure["requirement"] for row in rows)})
     wanted = ledger.get_requirement(ledger.normalise_id(options.requirement)) if options.requirement else None
-    server, suite, rows = _read_failed_rows(options.source)
-    bugs = list(_collect_bugs(server, suite, rows, wanted.id if wanted else None))
+    bugs = list(_collect_bugs(known, server, suite, rows, wanted.id if wanted else None))
     if not bugs:
         what = wanted.id if wanted else "a MUST of a server"
         raise UserError(f"{options.source} has no row in which {what} is not met")
+    bugs = bug_report.merge_same_causes(bugs, patterns)
     if options.output is None:
         return "\n".join(map(_render_bug, bugs))
-    return "\n".join(f"wrote {path}" for path in _write_reports(bugs, options.output))
+    written = zip(_write_reports(bugs, options.output), bugs, strict=True)
+    return "\n".join(f"wrote {path}{_describe_same_cause(bug)}" for path, bug in written)
 
 
-def _collect_bugs(server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None) -> Iterator[Bug]:
-    """Yield a bug for each unmet requirement, in the order of the ledger."""
-    for requirement in ledger.load().values():
+def _describe_same_cause(bug: Bug) -> str:
+    return f", the same cause as {', '.join(bug.same_cause)}" if bug.same_cause else ""
+
+
+def _load_requirements(names: Iterable[str]) -> list[Requirement]:
+    """Return the requirements of the suite, then those of the installed packs that some of the ids belong to."""
+    own = {pack.name: pack for name in sorted(names) if (pack := packs.load_pack_of_id(name))}
+    return [*ledger.load().values(), *(entry for pack in own.values() for entry in pack.requirements.values())]
+
+
+def _collect_bugs(
+    known: Iterable[Requirement], server: str, suite: str, failed: Sequence[FailedRow], wanted: str | None
+) -> Iterator[Bug]:
+    """Yield a bug for each unmet requirement among the known ones, in their order."""
+    for requirement in known:
         found = [row for row in failed if row.failure["requirement"] == requirement.id]
         is_asked = requirement.id == wanted if wanted else requirement.level is Level.MUST
         if found and is_asked and requirement.party is Party.SERVER and not requirement.is_of_robustness:
-            yield Bug(server, requirement, found, suite, _find_role(bug_report.find_simplest(found)))
+            case = _find_case(bug_report.find_simplest(found))
+            role = roles.load()[case.role] if case and case.role else None
+            yield Bug(server, requirement, found, suite, role, case)
 
 
-def _find_role(row: FailedRow) -> Role | None:
-    found = find_row(row.check, row.row)
-    name = found.role if found else None
-    return roles.load()[name] if name else None
+def _find_case(row: FailedRow) -> Case | None:
+    _, _, model = row.row.rpartition("@")
+    return find_row(row.check, row.row, [model] if model != row.row else ())
 
 
 def _render_bug(bug: Bug) -> str:
@@ -94,8 +112,11 @@ def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
-    """Return the server's name and version, the version of the suite, and the rows that failed."""
+def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow], Sequence[Pattern]]:
+    """Return the server's name and version, the version of the suite, the rows that failed, and their patterns.
+
+    Evidence has no patterns: they compare failed rows with others.
+    """
     if not source.is_dir():
         return _read_report(source)
     own = source / CHECK_FILE
@@ -105,7 +126,7 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow]]:
     read = [(evidence_reader.read(file), file.parent) for file in files]
     discovery_result = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]
-    return _format_product(discovery_result["name"], discovery_result["version"]), __version__, rows
+    return _format_product(discovery_result["name"], discovery_result["version"]), __version__, rows, ()
 
 
 def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:
@@ -115,7 +136,7 @@ def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:
     )
 
 
-def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
+def _read_report(path: Path) -> tuple[str, str, list[FailedRow], Sequence[Pattern]]:
     report = report_file.read(path)
     target = report["target"]
     rows = [
@@ -127,10 +148,11 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow]]:
             len(row["exchanges"]),
             models=target["roles"],
         )
-        for row in report["rows"]
+        for row in list_rows(report)
         if row["failure"]
     ]
-    return _format_product(target["name"], target["version"]), report["suite"]["version"], rows
+    product = _format_product(target["name"], target["version"])
+    return product, report["suite"]["version"], rows, report.get("failure_patterns", ())
 
 
 def _format_product(name: str | None, version: str | None) -> str:

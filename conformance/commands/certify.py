@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any
 from conformance.certification import manifest, profiles, sealing
 from conformance.certification.manifest import BUNDLED, CertificationError, Manifest, ReportedProduct
 from conformance.commands import certify_client, certify_options
+from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.discovery.offered_extensions import read_server_metadata
+from conformance.judging import packs
 from conformance.judging.session import Session
 from conformance.report import json_report, terminal
 from conformance.report.output_files import convert_write_errors, make_empty_folder
@@ -37,7 +40,7 @@ from conformance.spec.options import (
 )
 from conformance.spec.outcome import CONFORMANT, INCOMPLETE, INTEROPERABLE, PARTIAL
 from conformance.spec.report import Report
-from conformance.spec.text import join_some
+from conformance.spec.text import format_count, join_some
 from conformance.spec.verdict import EXIT_STATUS, Verdict
 from conformance.spec.version import __version__
 from conformance.transport import client_names, config, har
@@ -47,7 +50,6 @@ from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
-from conformance.wire.json_text import parse_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -82,6 +84,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     folder: Path = options.output
     _check_option_combinations(options)
     target = _read_target(options)
+    _expect_fitting_profile(options, target)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()
     third_key = sealing.read_private_key(options.countersign, "--countersign") if options.countersign else None
     made = _build_manifest(options, target, key, third_key)
@@ -103,14 +106,12 @@ def _check_option_combinations(options: argparse.Namespace) -> None:
     """Require that the options can be combined; the parser cannot check this."""
     if options.client_adapter is not None:
         certify_client.expect_client_options(options)
-    elif not (options.target_url or options.target_config):
-        raise CertificationError("certify needs the URL of a server, --target-config, or --client-adapter")
     if options.workers < 0:
         raise CertificationError(f"-n {options.workers}: a number of processes is at least 1")
     if options.workers and find_spec("xdist") is None:
         raise CertificationError(f"-n {options.workers} needs pytest-xdist: pip install pytest-xdist")
-    if options.target_grpc:
-        expect_grpc("--target-grpc")
+    if own := packs.split_extensions(options.target_extension)[0]:
+        raise CertificationError(f"--target-extension {own[0]}: --profile chooses the extensions; name packs only")
     if (options.alias_of is None) != (options.alias_reason is None):
         raise CertificationError("--alias-of and --alias-reason go together")
     third = (options.third_party, options.third_party_contact, options.countersign)
@@ -137,6 +138,29 @@ def _read_target(options: argparse.Namespace) -> TargetConfig:
     if client_names.HEADER.lower() in names:
         raise CertificationError(f"{client_names.HEADER}: a certification chooses the client name of each row itself")
     return target
+
+
+def _expect_fitting_profile(options: argparse.Namespace, target: TargetConfig) -> None:
+    """Require an address, and the profile for gRPC alone exactly if there is no URL."""
+    is_for_grpc = options.profile == profiles.GRPC_ALONE
+    if options.client_adapter is not None:
+        if is_for_grpc:
+            raise CertificationError(f"--profile={options.profile} is for servers; choose another one")
+        return
+    if target.grpc:
+        expect_grpc("--target-grpc")
+    elif not target.url:
+        raise CertificationError(
+            "certify needs the URL of a server, --target-grpc, --target-config, or --client-adapter"
+        )
+    if target.url and is_for_grpc:
+        raise CertificationError(
+            f"--profile={options.profile} certifies gRPC alone: omit the URL, or choose another profile"
+        )
+    if not target.url and not is_for_grpc:
+        raise CertificationError(
+            f"without a URL, certify judges gRPC alone, which has a profile of its own: --profile={profiles.GRPC_ALONE}"
+        )
 
 
 def _build_manifest(
@@ -170,6 +194,7 @@ def _build_manifest(
         third_party=third,
         placements=None if roles is None else {role: placement.to_dict() for role, placement in roles.items()},
         limits=target.limits or None,
+        packs=[packs.load(name).identity for name in options.target_extension] or None,
         models=_list_models(options, target),
     )  # fmt: skip
     if unfit := manifest.find_invalid_member(made):
@@ -222,16 +247,18 @@ def _expect_matching_label(made: Manifest, options: argparse.Namespace, target: 
 
 def _request_server_name(target: TargetConfig) -> ReportedProduct | None:
     """Request the name and version of the server; return None if it does not answer, since the run reports that."""
-    if target.url == REFERENCE:
+    if REFERENCE in (target.url, target.grpc):
         return ReportedProduct(BUNDLED, "")
+    found = DiscoveryResult()
     try:
-        with Session(Target(target.build_settings(target.url or ""))) as session, session.target.limit_silence():
-            document, _ = parse_json(session.target.get("/v2").body)
+        settings = target.build_settings(target.url or "", None if target.url else target.grpc)
+        with Session(Target(settings)) as session, session.target.limit_silence():
+            read_server_metadata(session.target, found, ())
     except (SettingsError, TargetLostError):
         return None
-    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+    if found.name is None:
         return None
-    return ReportedProduct(*(json_report.format_name(document.get(name)) or "" for name in ("name", "version")))
+    return ReportedProduct(*(json_report.format_name(name) or "" for name in (found.name, found.version)))
 
 
 def _list_problems(made: Manifest, report: Report) -> Sequence[str]:
@@ -257,12 +284,20 @@ def _format_result(made: Manifest, report: Report, problems: Sequence[str], fold
 
 
 def _format_hint(made: Manifest, report: Report) -> str:
-    """Return a hint about the weaker certification that a nonconformant server can get; empty if there is none."""
-    if made.standing != CONFORMANT:
+    """Return a hint about the weaker certification that the product can get or comes nearest to, or an empty text."""
+    if made.standing != CONFORMANT or profiles.is_certifiable(CONFORMANT, made.profile, report):
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
         return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
-    return " It can be certified as partial, without --conformance-gate" if report["verdict"] == PARTIAL else ""
+    if report["verdict"] == PARTIAL:
+        return " It can be certified as partial, without --conformance-gate"
+    if (nearest := profiles.find_nearest(made.profile, report)) is None:
+        return ""
+    name, unmet = nearest
+    if not unmet:
+        return f" It meets every MUST of a smaller profile: --profile={name}"
+    missing = f"{format_count(len(unmet), 'MUST')}: {join_some(unmet, profiles.MAX_SHOWN)}"
+    return f" The nearest profile is {name}, which lacks {missing}"
 
 
 # --- the run: a separate pytest without the user's settings, plugins and selections -----------------------------------
@@ -318,7 +353,7 @@ def run_pytest(arguments: Sequence[str], environment: Mapping[str, str]) -> subp
 def list_arguments(options: argparse.Namespace) -> list[str]:
     """Return the pytest options for the server or client, and for the extensions of the profile."""
     is_server = options.client_adapter is None
-    judged = profiles.list_extensions(options.profile, grpc=bool(options.target_grpc)) if is_server else []
+    judged = profiles.list_extensions(options.profile, grpc=bool(_read_target(options).grpc)) if is_server else []
     return [
         *list_given_arguments(options, "--target-", "--client-"),
         *format_arguments({"--target-extension": judged}),

@@ -12,6 +12,11 @@ from conformance.commands.pytest_process import USAGE_STATUS, SuiteUsageError, e
 from conformance.spec.options import add_run_options
 
 USAGE = "oip-conformance client run [OPTION ...] -- COMMAND [ARGUMENT ...]"
+# Options, by their beginnings, that do not concern a client.
+_SERVER_OPTIONS = (
+    *("--target-", "--conformance-seed", "--conformance-dangerous"),
+    *("--conformance-concurrency", "--conformance-robustness"),
+)
 
 
 def add_subcommand(commands: Any) -> None:
@@ -25,7 +30,7 @@ def add_subcommand(commands: Any) -> None:
         epilog="pytest's own options work as well; `pytest --help` lists them.",
     )
     parser.usage_status = USAGE_STATUS
-    add_run_options(parser.add_argument, without=("--target-", "--client-adapter"))
+    add_run_options(parser.add_argument, without=("--client-adapter", *_SERVER_OPTIONS))
 
 
 def run(_: argparse.Namespace) -> None:

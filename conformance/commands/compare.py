@@ -17,9 +17,9 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the subcommand and its options."""
     parser = commands.add_parser(
         "compare",
-        help="compare reports: requirements by servers",
-        description="Compare reports in a table of requirements by servers. With --gate, compare two reports of one "
-        "server.",
+        help="compare reports of servers or of clients",
+        description="Compare reports of servers, or of clients, in a table of requirements. With --gate, compare two "
+        "reports of one server or client.",
     )
     parser.add_argument(
         "reports", nargs="+", type=Path, metavar="REPORT", help="a .json file that --conformance-report wrote"

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance import checks
 from conformance.spec import extras, ledger
+from conformance.spec.extensions import CHOICES
 
 SHELLS = ("bash", "zsh", "fish")
 DESCRIPTION = """\
@@ -67,7 +68,7 @@ def _list_values(command: str, action: argparse.Action) -> list[str]:
     """Return the values that an argument can have; the help does not list these values, since there are many."""
     if (command, action.dest) == ("bug-report", "requirement"):
         return list(ledger.load())
-    if (command, action.dest) == ("explain", "name"):
+    if (command, action.dest) == ("explain", "names"):
         every = [check.id for area in checks.PACKAGES for check in checks.list_area_checks(area)]
         return [*ledger.load(), *every]
-    return []
+    return list(CHOICES) if action.dest == "target_extension" else []

@@ -26,11 +26,12 @@ from conformance.transport.credentials import hide
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import serve_reference
 from conformance.transport.settings import strip_user
-from conformance.transport.target import Target
+from conformance.transport.target import SERVER_PATH, Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_request import make_grpc_call
 
 HEALTH = {"live": "/v2/health/live", "ready": "/v2/health/ready"}
+FEW_MODELS = 3  # that the first command judges
 QUICK = "--conformance-profile=quick"
 JUDGE_COMMAND = f"pytest --target-config=target.toml {QUICK}"
 NOT_FILLED = "deploy models for the others, or declare the server's limits in a target file: oip-conformance init"
@@ -194,16 +195,31 @@ def _list_next_commands(
     models = {name: model for found in reversed(founds) for name, model in found.models.items()}
     answering = list(dict.fromkeys(name for found in founds for name in _list_answering_models(found.models)))
     if url and not answering and any(model["missing"] for model in models.values()):
-        init = ["oip-conformance", "init", *url, *more]
+        init = ["oip-conformance", "init", *url, *over_grpc, *more]
         init += format_arguments({"--target-model": [name for name in options.target_model if name != ALL_MODELS]})
         yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
         return
     if not (answering or any(found.roles for found in founds)):
-        named = shlex.join([*command, QUICK, "--target-model=NAME"])
+        if url and founds[0].silence and url[0].rstrip("/").endswith(SERVER_PATH):
+            shorter = url[0].rstrip("/").removesuffix(SERVER_PATH)
+            yield f"{'next':20}{shlex.join(['oip-conformance', 'doctor', shorter, *over_grpc, *more])}"
+            return
+        other = next((name for found in founds for name in found.other_models), "NAME")
+        named = shlex.join([*command, QUICK, *format_arguments({"--target-model": [other]})])
         yield f"{'next':20}{named}, or deploy roles: oip-conformance models export --help"
         return
     one_by_one = options.target_model and ALL_MODELS not in options.target_model
     chosen = answering if one_by_one else [ALL_MODELS] if len(models) > 1 else answering
-    command += format_arguments({"--target-model": chosen, "--target-extension": PROTOCOL if is_stuck else None})
-    yield f"{'next':20}{shlex.join([*command, QUICK])}"
-    yield f"{'then':20}{shlex.join(command)}"
+    few = chosen if one_by_one else _choose_few_models(models) if len(answering) > FEW_MODELS else chosen
+    for title, names, profile in (("next", few, [QUICK]), ("then", chosen, [])):
+        more = format_arguments({"--target-model": names, "--target-extension": PROTOCOL if is_stuck else None})
+        yield f"{title:20}{shlex.join([*command, *more, *profile])}"
+
+
+def _choose_few_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a few answering models of different datatypes: each model costs about as many rows as all roles."""
+    kinds: dict[tuple[str, ...], str] = {}
+    for name in _list_answering_models(models):
+        datatypes = (spec["datatype"] for spec in (*models[name]["inputs"], *models[name]["outputs"]))
+        kinds.setdefault(tuple(datatypes), name)
+    return list(kinds.values())[:FEW_MODELS]

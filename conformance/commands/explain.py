@@ -14,12 +14,12 @@ def add_subcommand(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
         help="explain a requirement, a check or a fault, or list all requirements",
-        description="Explain a requirement, a check, or a fault of the bundled server; without a name, list every "
+        description="Explain requirements, checks, or faults of the bundled server; without a name, list every "
         "requirement with its level and concern.",
     )
     parser.add_argument(
-        "name", nargs="?", metavar="NAME",
-        help="a requirement (BIN-ORDER-O), a check (ordering.response-follows-its-json) or a fault "
+        "names", nargs="*", metavar="NAME",
+        help="each a requirement (BIN-ORDER-O), a check (ordering.response-follows-its-json) or a fault "
         "(binary-outputs-in-reverse)",
     )  # fmt: skip
 
@@ -30,10 +30,11 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         UnknownNameError: there is no requirement, check or fault of that name.
     """
-    if options.name is None:
+    if not options.names:
         width = max(map(len, ledger.load())) + 2
         return "\n".join(
             f"{entry.id:<{width}}{entry.level:<9}{entry.concern or '-':<11}{entry.area}"
             for entry in ledger.load().values()
         )
-    return explanations.explain(options.name.partition("[")[0].strip())  # drop the row after the check
+    names = filter(None, (name.partition("[")[0].strip() for name in options.names))  # without the row of a check
+    return "\n\n".join(map(explanations.explain, names))

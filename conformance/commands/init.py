@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from conformance.judging.run_start import list_first_names
 from conformance.judging.session import Session
 from conformance.report.output_files import convert_write_errors
 from conformance.roles.declared_limits import propose_limits
-from conformance.spec.extensions import PROTOCOL
+from conformance.spec.extensions import CHOICES, EXTENSIONS, OVER_HTTP, PROTOCOL
 from conformance.spec.options import add_command_options
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.transport import config
 from conformance.transport.credentials import hide
+from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import REFERENCE, serve_reference
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
@@ -30,11 +32,11 @@ HEAD = """\
 # A target for oip-conformance: pytest --target-config=THIS-FILE
 # The suite discovers what is missing here; the command line and the environment override this file.
 
-{url}
-# grpc = "host:8001"  # its gRPC address, to judge it as well
+{addresses}
 # timeout = 10  # seconds for a connection, and for the next byte of an answer
-# extensions = ["binary_tensor_data", "raw", "classification", "classification_grpc"]  # judged, offered or not{offered}
+{extensions}
 # never = ["state.*"]  # checks whose requests must not be sent; a run without them is incomplete
+# restart = "systemctl restart my-server"  # a command that starts the server again if a request ends it
 
 # Sent with every request and never shown; ${{NAME}} is taken from the environment, and "@FILE" from a file.
 # [headers]
@@ -53,9 +55,11 @@ WITHOUT_TARGET = """
 # Deployed models of any kind, to judge by their own answers to plain requests: the same as --target-model NAME.
 # [models.resnet50]
 """
+URL_LINE, GRPC_LINE = 'url = "http://host:8000"', 'grpc = "host:8001"  # its gRPC address, to judge it as well'
+EXTENSIONS_LINE = f'# extensions = {json.dumps(CHOICES)}  # judged, offered or not; "{PROTOCOL}": the base protocol'
 TEMPLATE = (
-    HEAD.format(url='url = "http://host:8000"', offered="")
-    + format_proposed_limits({"datatypes": [*OIP_DATATYPES], "fixed_shapes": False, "max_batch": 4})
+    HEAD.format(addresses=f"{URL_LINE}\n# {GRPC_LINE}", extensions=EXTENSIONS_LINE)
+    + format_proposed_limits({"datatypes": [*OIP_DATATYPES], "fixed_shapes": False, "max_batch": 4, "labels": False})
     + WITHOUT_TARGET
 )
 
@@ -79,8 +83,12 @@ def run(options: argparse.Namespace) -> str:
     """Write the file or return it; return the text to print.
 
     Raises:
-        UserError: the URL is invalid, no server answers, or the file exists.
+        UserError: the URL is invalid or missing, no server answers, or the file exists.
     """
+    if options.target_grpc:
+        if not options.target_url:
+            raise UserError("init needs the URL of the server as well: no call over gRPC lists models")
+        expect_grpc("--target-grpc")
     text, unfinished = _draft_file(options) if options.target_url else (TEMPLATE, [])
     if options.output is None:
         return text.rstrip()
@@ -94,20 +102,21 @@ def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return the text of a target file, and the models for which a user has to add inputs.
 
     Raises:
-        UserError: the URL is invalid, no server answers, or it lists no models.
+        UserError: an address is invalid, no server answers, or it lists no models.
     """
     with serve_reference(options.target_url) as url:
-        made = config.read_options(options).build_settings(url)
+        made = config.read_options(options).build_settings(url, options.target_grpc)
         shown = REFERENCE if options.target_url == REFERENCE else made.url
+        grpc = f"grpc = {quote(options.target_grpc)}" if options.target_grpc else f"# {GRPC_LINE}"
         try:
             with Session(Target(made)) as session, session.target.limit_silence():
-                text, unfinished = _discover_models(session, options.target_model, shown)
+                text, unfinished = _discover_models(session, options.target_model, f"url = {quote(shown)}\n{grpc}")
                 return hide(text, made.secrets), [hide(name, made.secrets) for name in unfinished]
         except TargetLostError as error:
             raise UserError(hide(str(error), made.secrets)) from error
 
 
-def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[str, list[str]]:
+def _discover_models(session: Session, named: Sequence[str], addresses: str) -> tuple[str, list[str]]:
     """Discover models; return the text of the target file, and the models for which a user has to add inputs."""
     target = session.target
     names = list(dict.fromkeys([*placement_search.find_models(target), *named]))
@@ -123,10 +132,18 @@ def _discover_models(session: Session, named: Sequence[str], url: str) -> tuple[
     others = [name for name in names if name not in filled]
     described = model_discovery.discover_models(target, others, lenient=True) if others else DiscoveryResult()
     offered |= described.offered
-    judged = ", ".join(name for name in offered if name != PROTOCOL) or "none"
-    head = HEAD.format(url=f"url = {quote(url)}", offered=f"; offered here: {judged}")
+    head = HEAD.format(addresses=addresses, extensions=_format_extensions(offered))
     unfinished = [name for name, model in described.models.items() if model["missing"]]
     signatures = placement_search.read_signatures(target, names).values()
     proposed = propose_limits([spec for signature in signatures for spec in remove_batch(signature.tensors)])
     limits = format_proposed_limits(proposed)
     return f"{head}{limits}{format_roles_table(found)}{format_model_tables(described.models)}", unfinished
+
+
+def _format_extensions(offered: Collection[str]) -> str:
+    """Return the line `extensions`, active if a run without it would judge nothing over HTTP."""
+    names = [name for name in EXTENSIONS if name in offered]
+    if {*OVER_HTTP} & {*names}:
+        return f"{EXTENSIONS_LINE}; offered here: {', '.join(names)}"
+    chosen = json.dumps([PROTOCOL, *names])
+    return f"extensions = {chosen}  # judged, offered or not; this server offers none of {', '.join(OVER_HTTP)}"

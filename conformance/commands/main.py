@@ -52,21 +52,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         _expect_command(arguments[:1])
-        for words, name in PASSTHROUGH_COMMANDS.items():
-            if tuple(arguments[: len(words)]) == words:
-                _import_command(name).exec_program(arguments[len(words) :])
-        own, after = (
-            _import_command("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
-        )
-        options = _parse_arguments(own, after)
-        command: Callable[[argparse.Namespace], str | tuple[str, int]] = _import_command(COMMANDS[options.command]).run
-        returned = command(options)
+        returned = _pass_through(arguments) or _run_command(arguments)
     except UserError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return error.status
     text, status = returned if isinstance(returned, tuple) else (returned, 0)
     _print_text(text)
     return status
+
+
+def _pass_through(arguments: Sequence[str]) -> tuple[str, int] | None:
+    """Replace this process by another program; return what to print if several are run, None for other commands."""
+    for words, name in PASSTHROUGH_COMMANDS.items():
+        if tuple(arguments[: len(words)]) == words:
+            returned: tuple[str, int] | None = _import_command(name).exec_program(arguments[len(words) :])
+            return returned
+    return None
+
+
+def _run_command(arguments: Sequence[str]) -> str | tuple[str, int]:
+    own, after = (
+        _import_command("client").split_command(arguments) if arguments[:1] == ["client"] else (arguments, None)
+    )
+    options = _parse_arguments(own, after)
+    command: Callable[[argparse.Namespace], str | tuple[str, int]] = _import_command(COMMANDS[options.command]).run
+    return command(options)
 
 
 def _expect_command(first: Sequence[str]) -> None:

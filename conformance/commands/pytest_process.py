@@ -19,16 +19,21 @@ class SuiteUsageError(UserError):
     status = USAGE_STATUS
 
 
-def exec_pytest(program: str, arguments: Sequence[str]) -> None:
-    """Replace this process by pytest; exit with a one-line error if one of the suite's options has an invalid value.
+def check_arguments(program: str, arguments: Sequence[str]) -> None:
+    """Exit with a one-line error if one of the suite's options has an invalid value; pytest checks its own options.
 
     Args:
         program: the name of the subcommand, for the error.
-        arguments: the arguments of pytest, which checks its own options.
+        arguments: the arguments of pytest.
     """
     parser = Parser(program, add_help=False)
     parser.usage_status = USAGE_STATUS
     add_run_options(parser.add_argument)
     parser.parse_known_args(arguments)
+
+
+def exec_pytest(program: str, arguments: Sequence[str]) -> None:
+    """Replace this process by pytest, after `check_arguments`."""
+    check_arguments(program, arguments)
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "pytest", *arguments])  # noqa: S606 (pytest)

@@ -1,4 +1,4 @@
-"""`oip-conformance requirements`: writes the pages of `docs/requirements`, or prints their index."""
+"""`oip-conformance requirements`: writes the pages of requirements, or prints their index."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.commands import run_through
 from conformance.commands.parser import Parser
 from conformance.commands.pytest_process import USAGE_STATUS, SuiteUsageError, exec_pytest
 from conformance.spec.options import SERVER_ADDRESSES, add_run_options
@@ -35,6 +36,7 @@ def add_subcommand(commands: Any) -> None:
     parser.add_argument(
         "url", metavar="URL", help=f"the base URL of the server, without /v2; {REFERENCE!r} is the bundled one"
     )
+    run_through.add_through_options(parser.add_argument)
     add_run_options(parser.add_argument, without=("--client-", "--target-url"))
 
 
@@ -43,17 +45,22 @@ def run(_: argparse.Namespace) -> None:
     exec_program([])
 
 
-def exec_program(arguments: Sequence[str]) -> None:
+def exec_program(arguments: Sequence[str]) -> tuple[str, int] | None:
     """Replace this process by pytest, to test the server that the arguments name; return if the arguments ask for help.
+
+    With `--through`, run pytest in both ways, and return the text to print and the exit status.
 
     Raises:
         SuiteUsageError: the first argument is not a URL, and no option names a server.
     """
     if arguments[:1] in (["-h"], ["--help"]):
-        return
+        return None
     options = list(arguments)
     if arguments and not arguments[0].startswith("-"):
         options[0] = f"--target-url={arguments[0]}"
     elif not any(argument.startswith(SERVER_ADDRESSES) for argument in arguments):
         raise SuiteUsageError(f"run needs the URL of a server: {USAGE}")
+    if run_through.is_asked_for(options):
+        return run_through.run_both(options)
     exec_pytest("oip-conformance run", options)
+    return None

@@ -4,7 +4,7 @@ White space is collapsed before a search, since copies and pages break lines dif
 words of the sentence and extends to the nearest occurrence of its last words. Matching ignores case and compares whole
 words, as browsers do for a link with a text fragment. A browser shows only the first match.
 
-The page docs/sentences.md lists the requirements by sentence; it is generated from the sentences and the ledger only.
+The page of sentences lists the requirements by sentence; it is generated from the sentences and the ledger only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from conformance.judging import packs
 from conformance.pages import servers
 from conformance.pages.servers import ServerResult
 from conformance.spec import ledger
@@ -89,8 +90,9 @@ def add_subcommand(commands: Any) -> None:
         + ", ".join(document.copy for document in _list_copied_documents()),
     )
     check.add_argument("folder", type=Path, metavar="DIR", help="the folder of the copies")
-    actions.add_parser("page", help="print docs/sentences.md")
-    errata = actions.add_parser("errata", help="print docs/errata.md: errors and contradictions of the documents")
+    check.add_argument("--pack", metavar="NAME", help="look up the sentences of this installed pack instead")
+    actions.add_parser("page", help="print all sentences, with the requirements that rest on each")
+    errata = actions.add_parser("errata", help="print the errata: errors and contradictions of the documents")
     errata.add_argument("folder", type=Path, metavar="DIR", help="a folder of reports, which show what servers do")
 
 
@@ -107,35 +109,34 @@ def run(options: argparse.Namespace) -> str | tuple[str, int]:
     if options.action == "page":
         cited = group_requirements_by_sentence(ledger.load().values())
         return render_sentences(load_sentences().values(), cited).removesuffix("\n")
-    troubles = list(_check_folder(options.folder))
-    count = sum(bool(sentence.document.copy) for sentence in load_sentences().values())
+    sentences = packs.load(options.pack, "--pack").sentences if options.pack else load_sentences()
+    chosen = [sentence for sentence in sentences.values() if sentence.document.copy]
+    troubles, count = list(_check_folder(options.folder, chosen)), len(chosen)
     return ("\n".join(troubles), 1) if troubles else f"all {count} sentences were found in their documents"
 
 
 def _load_servers(folder: Path) -> tuple[ServerResult, ...]:
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
-    try:
-        return servers.load(folder, bundled=True)
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise UserError(f"{folder}: has a file that is no report: {error}") from error
+    return servers.load(folder, bundled=True)
 
 
 def _list_copied_documents() -> list[Document]:
     return [document for document in load_documents().values() if document.copy]
 
 
-def _check_folder(folder: Path) -> Iterator[str]:
+def _check_folder(folder: Path, sentences: Sequence[Sentence]) -> Iterator[str]:
     """Yield a line for each sentence that does not match and each document that cannot be read."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
-    if not any((folder / document.copy).is_file() for document in _list_copied_documents()):
-        raise UserError(f"{folder}: holds none of {', '.join(document.copy for document in _list_copied_documents())}")
-    for document in _list_copied_documents():
-        yield from _check_document(document, folder / document.copy)
+    copied = list(dict.fromkeys(sentence.document for sentence in sentences))
+    if not any((folder / document.copy).is_file() for document in copied):
+        raise UserError(f"{folder}: holds none of {', '.join(document.copy for document in copied)}")
+    for document in copied:
+        yield from _check_document(document, folder / document.copy, sentences)
 
 
-def _check_document(document: Document, path: Path) -> Iterator[str]:
+def _check_document(document: Document, path: Path, sentences: Sequence[Sentence]) -> Iterator[str]:
     try:
         text = squeeze_whitespace(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -144,11 +145,13 @@ def _check_document(document: Document, path: Path) -> Iterator[str]:
     except UnicodeDecodeError:
         yield f"{document.key}: {path} is not UTF-8"
         return
-    for sentence in load_sentences().values():
+    for sentence in sentences:
         found = find_mismatch(text, sentence) if sentence.document == document else None
         if found:
             words = " ... ".join(filter(None, (sentence.first, sentence.last)))
-            yield f"{sentence.key}: {found}: {words!r} in {path}"
+            digests = [compute_digest(text[begin:end]) for begin, end in find_matches(text, sentence)]
+            actual = f", with sha256 {digests[0]}" if found is SentenceMismatch.CHANGED else ""
+            yield f"{sentence.key}: {found}: {words!r} in {path}{actual}"
 
 
 def format_row(cells: Iterable[str]) -> str:
@@ -164,7 +167,7 @@ def format_link(text: str, url: str) -> str:
 
 HEAD = """# Sentences
 
-Written by `oip-conformance sources page > docs/sentences.md`; edit `conformance/spec/sentences/*.toml`, and the
+Written by `oip-conformance sources page`; edit `conformance/spec/sentences/*.toml`, and the
 sources in `conformance/spec/requirements/`, instead.
 
 This page lists every sentence of the documents that demands something of a server or a client, in the order of the

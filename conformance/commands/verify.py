@@ -107,6 +107,7 @@ def _format_acceptance(folder: Folder, key: Path | None) -> str:
             verified,
             *_describe_unmet(folder),
             describe_label(folder),
+            *_describe_packs(folder),
             *_describe_signers(made, key),
             _format_validity(made),
         ]
@@ -119,6 +120,12 @@ def _describe_unmet(folder: Folder) -> Iterator[str]:
         yield f"not everything was judged: {'; '.join(escape_text(reason, 400) for reason in folder.report['why'])}"
     elif found := profiles.list_unmet_musts(folder.manifest.profile, folder.report):
         yield f"every MUST about exchanges and the transport is met; of the others, {'; '.join(found)}"
+
+
+def _describe_packs(folder: Folder) -> Iterator[str]:
+    """Describe the packs that were judged beside the profile; the certification does not depend on them."""
+    for pack in folder.report.get("packs", ()):
+        yield f"beside it, the pack {pack['name']} {escape_text(pack['version'], 40)} is {pack['verdict']}"
 
 
 def _describe_signers(made: Manifest, key: Path | None) -> Iterator[str]:

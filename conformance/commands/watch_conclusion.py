@@ -84,7 +84,8 @@ def finish_watch(watched: WatchResult, options: RunOptions) -> tuple[str, int]:
     lines.append(_format_verdict(watched, report, conclusion, discovery_result.offered))
     verdict, found_gate = _ignore_unsent_kinds(conclusion.verdict, gate, watched.stopped), conclusion.gate
     status = verdict.exit_status(gate) if found_gate is None else found_gate.exit_status(verdict, gate=gate)
-    return "\n".join(lines), status if writer.is_whole else EXIT_STATUS[INCOMPLETE]
+    writer.print_faults()
+    return "\n".join(lines), EXIT_STATUS[INCOMPLETE] if writer.faults else status
 
 
 def _apply_baseline(

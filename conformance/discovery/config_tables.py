@@ -12,9 +12,10 @@ from conformance.roles import roles
 from conformance.roles.declared_limits import LIMITS, Limits
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.roles.placement import Placement
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, join_some
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # a TOML key that needs no quotes
+MAX_LISTED_ROLES = 8
 FILL_IN = "Replace each ... by a value that the model accepts, and remove the # of these lines:"
 LIMITS_HEAD = """
 # What the server cannot do at all: rows that need more do not apply, and the verdict names these limits.
@@ -42,7 +43,7 @@ def format_roles_table(found: Mapping[str, Placement]) -> str:
         return "\n# No model of this server fills a role of the suite (`oip-conformance roles`).\n"
     title = f"\n# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
     lines = "".join(f"{role} = {_format_placement(found[role])}\n" for role in every if role in found)
-    rest = f"# without a model: {', '.join(missing)}\n" if missing else ""
+    rest = f"# without a model: {join_some(missing, MAX_LISTED_ROLES)} (`oip-conformance roles`)\n" if missing else ""
     return f"{title}[roles]\n{lines}{rest}"
 
 

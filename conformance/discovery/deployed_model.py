@@ -1,7 +1,7 @@
 """A deployed model without a role: its metadata define its signature, and its own answers are the expected answers.
 
 Checks that need only a signature (`spec.fit`) also judge deployed models without a role. The expected outputs are the
-answer to a plain request with the same inputs (`discovery.control_oracle` explains plain requests). Discovery once
+answer to a plain request with the same inputs (`discovery.control_answers` explains plain requests). Discovery once
 finds inputs that the model accepts (`roles.guessed_inputs`), and tests whether the model accepts similar inputs and is
 deterministic. Plain requests use binary data for values that JSON cannot represent: FP16, and NaN and non-UTF-8 strings
 in outputs.
@@ -32,10 +32,12 @@ from conformance.wire.tensor import Tensor, decode
 # samples of the elements, if the model answers all guesses alike.
 DATA, TENSORS, SAMPLES = "data", "tensors", "samples"
 SAMPLES_HELP = "give samples that it answers differently in the file for --target-config (`oip-conformance doctor`)"
+NESTED_DATA = "nested data"  # among the `demands` of a model
 MAX_DRAWS = 6  # inputs that a row tries until one is discriminating
 FEW_ELEMENTS = 16  # a row that requests at most this many works with any number of elements
 MAX_CLASSES = 100  # the number of classes to request at most, if all are wanted
 MAX_SCORES = 1_000_000  # in an output that is classified
+NOISE_MARGIN = 10  # how much more than the noise that was measured counts as noise
 # Attributes of a model that `to_dict` copies, with tuples as lists.
 PLAIN_FIELDS = (
     *("is_described", "binary_only", "unsteady", "trouble", "refusal", "missing", "json_trouble"),
@@ -61,8 +63,8 @@ class Change(Enum):
     OTHER_VALUES = "other values"
 
 
-class Oracle(Protocol):
-    """Provides the expected outputs of deployed models, by control requests (`discovery.control_oracle`)."""
+class ControlSender(Protocol):
+    """Provides the expected outputs of deployed models, by control requests (`discovery.control_answers`)."""
 
     @property
     def is_over_grpc(self) -> bool:
@@ -121,7 +123,7 @@ class DeployedModel(Model):
     takes_counts: bool = False
     by_place: bool = False
     noise: Mapping[str, float] = field(default_factory=dict)
-    control: Oracle | None = field(default=None, compare=False, repr=False)
+    control: ControlSender | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
 
@@ -246,7 +248,7 @@ class DeployedModel(Model):
         return f"model {self.name}"
 
     @property
-    def is_own_oracle(self) -> bool:
+    def is_deployed(self) -> bool:
         """Whether the expected answers are the model's own answers to plain requests: True."""
         return True
 
@@ -333,12 +335,12 @@ class DeployedModel(Model):
 
         Raises:
             NotApplicableError: the request needs JSON for values that JSON cannot represent, so that a server may
-                refuse it.
+                refuse it; or nobody knows the inputs of the model.
             BlockedError: the model answers no plain request; or the request uses JSON, and the model answers no JSON
                 request.
         """
         if self.control is not None and self.trouble:
-            raise BlockedError(self.trouble)
+            raise (NotApplicableError if self.missing == TENSORS else BlockedError)(self.trouble)
         request = Model.request(self, tensors, **options)
         if self.control is not None and not self.control.is_over_grpc:
             self._check_json_can_represent(request)
@@ -394,6 +396,10 @@ class DeployedModel(Model):
             )
         return self.control.request_outputs(self, tensors)
 
+    def allow_rounding(self, output: Tensor) -> Tensor:
+        """Return an output with the tolerance of the model's noise, and that of floats that are added in any order."""
+        return allow_noise(output, self.noise.get(output.name, 0))
+
     def can_distinguish(self, tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
         """Whether the answers to two sets of inputs differ by far more than the model's noise; a refusal differs."""
         try:
@@ -428,6 +434,25 @@ class DeployedModel(Model):
             "declared": dict(self.declared),
             **{name: _convert_tuple_to_list(getattr(self, name)) for name in PLAIN_FIELDS},
         }
+
+
+def allow_noise(output: Tensor, noise: float = 0.0) -> Tensor:
+    """Return an output of a deployed model with a tolerance for noise and rounding, relative to the largest element.
+
+    Models add at least in FP32, or in FP64 for FP64. The last bits of a sum may depend on the size of the batch, or on
+    where the elements are in memory, without differing between two equal requests.
+    """
+    if not lookup(output.datatype).is_float:
+        return output
+    rounding = np.finfo("<f8" if output.datatype == "FP64" else "<f4").eps
+    tolerance = NOISE_MARGIN * max(noise, float(rounding)) * find_largest_magnitude(output.array)
+    return replace(output, is_computed=True, tolerance=tolerance)
+
+
+def find_largest_magnitude(array: np.ndarray[Any, Any]) -> float:
+    """Return the largest absolute value of the finite elements; 0 if there are none."""
+    values = np.abs(array.astype("<f8"))
+    return float(values[np.isfinite(values)].max(initial=0))
 
 
 def from_dict(data: Mapping[str, Any]) -> DeployedModel:

@@ -19,7 +19,7 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target
-from conformance.wire.request import InferRequest
+from conformance.wire.request import InferRequest, RequestedOutput
 
 Specs = Sequence[TensorSpec]
 
@@ -45,10 +45,12 @@ def apply_limits(target: Target, found: DiscoveryResult) -> None:
     if not target.limits:
         return
     for name, specs in _iterate_models(target, found):
-        if excess := find_excess(target.limits, remove_batch(specs), takes_batches=False):
+        if excess := find_excess(target.limits, remove_batch(specs)):
             raise ContradictedLimitError(excess[0], name, f"has {excess[1]}")
     if (most := target.limits.get("max_batch")) is not None:
         _expect_batch_limit(target, found, max(most + 1, 2))
+    if not target.limits.get("labels", True):
+        _expect_no_labels(target, found)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it refuses a batch or a path
     every = load_roles()
     kept = {name: model for name, model in found.roles.items() if not find_excess_of_role(target.limits, every[name])}
@@ -82,6 +84,16 @@ def _expect_batch_limit(target: Target, found: DiscoveryResult, size: int) -> No
     for model, request in _iterate_batches(target, found, size):
         if send_request(target, request).succeeded:
             raise ContradictedLimitError("max_batch", model.name, f"answers a batch of {size}")
+
+
+def _expect_no_labels(target: Target, found: DiscoveryResult) -> None:
+    for model in filter(None, map(target.model, found.roles)):
+        for output in model.role.labels:
+            wanted = [RequestedOutput(output, classification=1)]
+            answer = send_request(target, model.request(send=model.plain_input_form, outputs=wanted)).answer
+            arrays = [item.array for item in answer.outputs if item.datatype == "BYTES" and item.array is not None]
+            if any(text.count(b":") > 1 for array in arrays for text in array.flat):
+                raise ContradictedLimitError("labels", model.name, "returns a label")
 
 
 def _iterate_batches(target: Target, found: DiscoveryResult, size: int) -> Iterator[tuple[Model, InferRequest]]:

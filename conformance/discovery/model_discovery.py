@@ -1,26 +1,27 @@
 """Discovery of a target through named deployed models, whatever these compute. The target needs no models for roles.
 
 Reads the signature of each model from its metadata, and guesses inputs until the model answers a plain request
-(`discovery.control_oracle` defines the term). Probes the extensions of the target with these models.
+(`discovery.control_answers` defines the term). Probes the extensions of the target with these models.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 from conformance.discovery import offered_extensions
-from conformance.discovery.control_oracle import (
+from conformance.discovery.control_answers import (
     MAX_NOISE,
-    NOISE_MARGIN,
     as_tensor,
     find_differing_outputs,
     measure_noise,
 )
 from conformance.discovery.deployed_model import (
     DATA,
+    NESTED_DATA,
+    NOISE_MARGIN,
     SAMPLES,
     TENSORS,
     DeployedModel,
@@ -47,7 +48,7 @@ from conformance.wire.request import InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
 VARIATIONS = 6  # plain requests, including the first, that test whether outputs depend on inputs
-ROUNDS = 4  # in which these requests are repeated, the first time alone, then together, to measure the noise
+ROUNDS = 4  # in which these requests are repeated, the first time alone, then ever more together, to measure the noise
 MAX_DIMENSIONS = 32  # of a tensor: the limit of arrays in some versions of numpy
 MAX_SCALED = 30  # plain requests with inputs of other ranges, if the model answers all variations alike
 MAX_GUESSES = 48  # plain requests before discovery gives up on a model
@@ -58,6 +59,7 @@ OPTIONAL_PARTS: Mapping[str, Callable[[InferRequest, DeployedModel], InferReques
     "an id": lambda request, _: replace(request, id="conformance"),
     "a list of outputs": lambda request, model: replace(request, outputs=tuple(map(RequestedOutput, model.outputs))),
     "parameters": lambda request, _: replace(request, members={"parameters": {}}),
+    NESTED_DATA: lambda request, _: replace(request, inputs=tuple(replace(one, nested=True) for one in request.inputs)),
 }
 
 INPUTS_HELP = (
@@ -163,6 +165,7 @@ def discover_model(target: Target, name: str, given: UserInputs) -> DeployedMode
 def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[TensorSpec], list[TensorSpec], bool]:
     """Return the inputs and outputs of a model, and whether the inputs are from its metadata, not from the user."""
     own = [TensorSpec(name, one.datatype, tuple(one.shape)) for name, one in given.items() if one.datatype]
+    how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
     reply, document = _request_metadata(target, name)
     if document is None:
         if own:
@@ -170,16 +173,14 @@ def _read_signature(target: Target, name: str, given: UserInputs) -> tuple[list[
         detail = (
             reply.outcome() if not reply.succeeded else f"no metadata: {reply.body[:100].decode('utf-8', 'replace')}"
         )
-        raise UnknownInputsError(
-            f"{target.settings.url} serves no model {escape_text(name, 100)}: {escape_text(detail)}"
-        )
+        what = f"{target.settings.url} does not describe a model {escape_text(name, 100)}: {escape_text(detail)}"
+        raise UnknownInputsError(what, f"; if it serves the model, {how}")
     inputs = document.get("inputs")
     if inputs is not None and not isinstance(inputs, list):
         found = f"have inputs {format_value(inputs)}, which is not an array"
         raise WrongMetadataError(f"the metadata of {escape_text(name, 100)} {found}")
     listed = _parse_specs(name, inputs)
     if not listed and not own:
-        how = INPUTS_HELP.format(model=escape_text(name, 100), members="datatype = ..., ")
         refusal = f"the metadata of {escape_text(name, 100)} list no inputs"
         raise UnknownInputsError(refusal, f", so the suite does not know what to send: {how}")
     return listed or own, _parse_specs(name, document.get("outputs")), bool(listed)
@@ -428,10 +429,10 @@ def _measure_noise(
     messages = [request.message() if over_http else make_infer_message(request) for request in requests]
     found: dict[str, float] = {}
     for number in range(ROUNDS if floats else 0):
-        again = target.send_together(messages) if number else list(map(target.send, messages))
+        again = target.send_together(messages * number) if number else list(map(target.send, messages))
         if not all(map(_has_outputs, again)):
             break
-        for first, second in zip(usual, again, strict=True):
+        for first, second in zip(cycle(usual), again, strict=False):
             found |= {
                 name: max(noise, found.get(name, 0)) for name, noise in measure_noise(first, second, floats).items()
             }

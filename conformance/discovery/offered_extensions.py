@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import chain
 
-from conformance.discovery.control_oracle import as_tensor
+from conformance.discovery.control_answers import as_tensor
 from conformance.discovery.deployed_model import DeployedModel, encode_raw_body, is_classifiable
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.expect.attribution import SERVER_FAULTS
@@ -23,9 +24,10 @@ from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, OVER_GRPC, PROTOCOL, TABLE, TRANSPORTS
 from conformance.spec.fit import SCORE_DATATYPES
 from conformance.spec.text import escape_text
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import SERVER_PATH, Target
 from conformance.transport.target_client import READY_PATH
+from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_answer import parse_message
 from conformance.wire.grpc_request import make_grpc_call, make_infer_message
 from conformance.wire.json_text import parse_json
@@ -37,6 +39,8 @@ _RAW_PROBE_ROLES = ("raw_fixed", "raw_variable", "raw_batching", "identity_int32
 _CLASS_PROBE_ROLES = ("scores", "scores_labelled", "scores_batching", "identity_fp32", "identity_int32")
 # Statuses that say nothing about a request: no such path or method, or an exception.
 _DEAD_STATUSES = (404, 405, 500, 501)
+# Methods of which a server over gRPC answers or refuses some.
+_METHODS = ("ServerLive", "ServerMetadata", "ModelInfer")
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
@@ -46,6 +50,9 @@ def read_server_metadata(target: Target, result: DiscoveryResult, models: Iterab
     """Read the server metadata over each transport, and set `target.live_transports`.
 
     `models` are the names of the models that the server may serve.
+
+    Raises:
+        TargetLostError: no gRPC server answers at the gRPC address.
     """
     judged = target.live_transports = target.settings.transports
     if HTTP in judged:
@@ -69,8 +76,7 @@ def _answers_nothing_over_http(target: Target, models: Iterable[str]) -> bool:
 
 def find_missing_service(target: Target) -> str:
     """Return the answer to ServerLive, if the server answers no method over gRPC and refuses none; else empty."""
-    methods = ("ServerLive", "ServerMetadata", "ModelInfer")
-    replies = [target.send(make_grpc_call(method), fresh=True) for method in methods]
+    replies = [target.send(make_grpc_call(method), fresh=True) for method in _METHODS]
     is_missing = all(reply.exchange.code in SERVER_FAULTS for reply in replies)
     return escape_text(replies[0].outcome()) if is_missing else ""
 
@@ -80,13 +86,25 @@ def _read_http_metadata(target: Target, result: DiscoveryResult) -> None:
     reply = target.get(SERVER_PATH)
     document, _ = parse_json(reply.body)
     if not reply.succeeded or not isinstance(document, dict):
-        result.silence = escape_text(reply.outcome())
+        result.silence = escape_text(reply.outcome()) + _suggest_other_url(target.settings.url, reply)
         result.coding = reply.unrequested_coding
         return
     result.name = _read_string(document.get("name"))
     result.version = _read_string(document.get("version"))
     listed = document.get("extensions")
     result.listed = [str(entry) for entry in listed] if isinstance(listed, list) else []
+
+
+def _suggest_other_url(url: str, reply: Reply) -> str:
+    """Return a hint for the end of a message if the answer to the request for server metadata suits a wrong URL."""
+    if reply.status == HTTPStatus.NOT_FOUND and url.endswith(SERVER_PATH):
+        return f"; leave out {SERVER_PATH} at the end of the URL"
+    return "; try https://, if it speaks TLS" if not url.startswith("https:") and _may_speak_tls(reply) else ""
+
+
+def _may_speak_tls(reply: Reply) -> bool:
+    """Whether the answer to a request without TLS is what servers that speak TLS send."""
+    return reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.MALFORMED)
 
 
 def _read_string(value: object) -> str | None:
@@ -96,6 +114,10 @@ def _read_string(value: object) -> str | None:
 def _read_grpc_metadata(target: Target, result: DiscoveryResult) -> None:
     """Call ServerMetadata; store the server's extensions in the result, and name and version if still unknown."""
     reply = target.send(make_grpc_call("ServerMetadata"))
+    if reply.status is None and all(target.send(make_grpc_call(name), fresh=True).status is None for name in _METHODS):
+        address = target.settings.grpc_address
+        hint = "; try grpcs://, if it speaks TLS" if not address.tls and _may_speak_tls(reply) else ""
+        raise TargetLostError(f"{address.url} answers no gRPC call ({reply.outcome()}){hint}")
     message = parse_message(reply.body, "ServerMetadata") if reply.succeeded else None
     if message is None:
         result.silence = result.silence or escape_text(reply.outcome())

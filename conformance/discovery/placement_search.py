@@ -62,11 +62,19 @@ class Signature:
 
 
 def list_models(target: Target) -> list[str]:
-    """Return the names of the models that the target lists; over gRPC there is no list."""
+    """Return the names of the models that the target lists; over gRPC there is no list.
+
+    Some lists have models that are not loaded, too. Nothing asks a server to describe or to run such a model.
+    """
     indexes = INDEX_REQUESTS if HTTP in target.live_transports else ()
-    return list(
-        dict.fromkeys(name for index in indexes for name in _iterate_names(parse_json(target.send(index).body)[0]))
-    )
+    names = dict.fromkeys(name for index in indexes for name in _iterate_names(parse_json(target.send(index).body)[0]))
+    return [name for name in names if not _is_unloaded(target, name)] or list(names)
+
+
+def _is_unloaded(target: Target, name: str) -> bool:
+    """Say whether the server refuses to describe a model with a 4xx, and does not say that it is ready."""
+    path = Model(next(iter(load_roles().values())), name).path
+    return (target.get(path).status or 0) // 100 == 4 and not target.get(f"{path}/ready").succeeded
 
 
 def describe_missing_list(target: Target) -> str:
@@ -119,13 +127,14 @@ def _has_role_of_its_name(target: Target, model: Model, signature: Signature | N
 def is_other_model(target: Target, model: Model, signature: Signature) -> bool:
     """Whether a model that has the name of a role is evidently another model, because no document reserves that name.
 
-    None of its tensors has a name of the role, and it refuses the plain request of the role. If it answers that
-    request, its metadata are wrong, which checks report.
+    None of its tensors has a name of the role, and it refuses the plain request of the role, or answers it without any
+    output of the role, as a lenient server does. If it answers with one, its metadata are wrong, which checks report.
     """
     own = Signature(model.role.inputs, model.role.outputs).names
     if not signature.names or own & signature.names:
         return False
-    return offered_extensions.send_plain_request(target, model).is_refusal
+    reply = offered_extensions.send_plain_request(target, model)
+    return reply.is_refusal or (reply.succeeded and own.isdisjoint(reply.answer.names()))
 
 
 def find_missing_model_reply(target: Target, role: str) -> Reply | None:

@@ -35,22 +35,22 @@ def attribute_missing_status(reply: Reply) -> str | None:
 
 
 def attribute_missing_answer(reply: Reply) -> str:
-    """Return the requirement that a live server violates if it does not answer a request."""
+    """Return the requirement that a live server violates if it does not answer a request.
+
+    A server that ends the exchange without an answer fails to report an error. One that leaves it open stops answering.
+    """
+    if not reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS):
+        return "OIP-ALIVE-LEGAL"
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
 
 
 def attribute_broken_request(found: BrokenRequest) -> str:
     """Return the requirement that a server violates if it neither answers nor refuses an auxiliary request.
 
-    The suite sends auxiliary requests outside of checks, during discovery for example. A live server that closes the
-    connection without an answer fails to report an error. In all other cases the server stops answering legal requests.
+    The suite sends auxiliary requests outside of checks, during discovery for example.
     """
-    ended = found.reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
-    return (
-        attribute_missing_answer(found.reply)
-        if ended and found.reply.status is None and not found.lost
-        else "OIP-ALIVE-LEGAL"
-    )
+    has_no_answer = found.reply.status is None and not found.lost
+    return attribute_missing_answer(found.reply) if has_no_answer else "OIP-ALIVE-LEGAL"
 
 
 def attribute_json_text(reply: Reply) -> str | None:

@@ -2,12 +2,14 @@
 
 Binary values are compared bitwise; all NaNs are equal, whatever their payload. Decimal numbers in JSON are compared
 within a tolerance: no document defines how many digits a server writes, and correct servers differ in the last digit.
-Integers, booleans and strings are exact in JSON as well. The outputs of a deployed model have a further, absolute
-tolerance: what its floats were seen to differ by between equal requests (`Tensor.tolerance`).
+Floats that a model computes (`Tensor.is_computed`) may differ in their last places: no document demands equal bits, and
+a GPU or a threaded library adds in another order each time. The outputs of a deployed model have a further, absolute
+tolerance (`Tensor.tolerance`). Integers, booleans and strings are always exact, and so are floats that are moved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,16 +17,18 @@ import numpy as np
 
 from conformance.expect.transforms import describe_misplacement, describe_transform
 from conformance.spec.text import escape_text, format_elements, format_shape
+from conformance.transport.exchange import Reply
 from conformance.wire import strings
 from conformance.wire.datatypes import DATATYPES, lookup
 from conformance.wire.response import Output
-from conformance.wire.tensor import Tensor, find_first_difference
+from conformance.wire.tensor import Tensor, decode, find_first_difference
 
 Array = np.ndarray[Any, Any]
 
 MAX_SHOWN_ELEMENTS = 4  # elements that a message shows at most
 MAX_ELEMENT_BYTES = 16  # bytes of a BYTES element that a message shows
 MAX_CONTEXT_CHARS = 140  # characters for the context of a wrong element
+MAX_ROUNDING_ULPS = 2  # between two computed floats, each of which is one unit in the last place off
 DISTINCT = 10  # tolerances by which floats of two answers differ, if the suite is to tell the answers apart
 
 
@@ -58,14 +62,49 @@ def find_difference(
         reason = "; ".join(finding.described for finding in output.findings) or "there are none"
         return Difference(f"{whole} = {format_elements(expected.array)}", f"unreadable values: {reason}")
     is_near = (not output.binary) if through_json is None else through_json
-    is_near = is_near or expected.is_approximate or expected.tolerance > 0
-    index = _find_first_wrong_element(expected, output.array, approximate=is_near)
+    index = _find_first_wrong_element(expected, output.array, approximate=is_near or expected.is_approximate)
     if index is None:
         return None
     wanted, found = _describe_values(whole, expected.array, output.array, index)
     return Difference(
         wanted, f"{found}{_describe_cause(expected, output, body)}", _find_element_offset(output, index, body)
     )
+
+
+def find_largest_error(output: Tensor) -> float:
+    """Return how much an element of an expected output may be off in any form; 0 if its elements are exact."""
+    if not output.is_computed or not lookup(output.datatype).is_float:
+        return output.tolerance
+    return max(output.tolerance, MAX_ROUNDING_ULPS * float(_find_units(output.array).max(initial=0)))
+
+
+def are_outputs_reordered(expected: Sequence[Tensor], reply: Reply) -> bool:
+    """Whether the binary data of an answer are the expected outputs in another order than its JSON lists them."""
+    right = {tensor.name: tensor for tensor in expected}
+    listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
+    parts = [tensor for tensor in listed if tensor is not None and tensor.size]
+    end = reply.body[len(reply.body) - sum(tensor.size for tensor in parts) :]
+    return None not in listed and not _is_in_order(end, parts) and _is_in_any_order(end, parts)
+
+
+def _is_in_order(body: bytes, parts: Sequence[Tensor]) -> bool:
+    return not parts or (_begins_with(body, parts[0]) and _is_in_order(body[parts[0].size :], parts[1:]))
+
+
+def _is_in_any_order(body: bytes, parts: Sequence[Tensor]) -> bool:
+    return not parts or any(
+        _begins_with(body, part) and _is_in_any_order(body[part.size :], [*parts[:place], *parts[place + 1 :]])
+        for place, part in enumerate(parts)
+    )
+
+
+def _begins_with(body: bytes, expected: Tensor) -> bool:
+    """Return whether binary data begin with a tensor, or with one that rounding may have made of it."""
+    found = body[: expected.size]
+    if not lookup(expected.datatype).is_float or len(found) < expected.size:
+        return found == bytes(expected.to_bytes())
+    array = decode(expected.datatype, expected.shape, found)
+    return _find_first_wrong_element(expected, array, approximate=expected.is_approximate) is None
 
 
 def are_distinct(one: Tensor, other: Tensor) -> bool:
@@ -125,23 +164,26 @@ def _describe_first_byte(right: Any, wrong: Any) -> str:
 
 def _find_first_wrong_element(expected: Tensor, actual: Array, *, approximate: bool) -> int | None:
     datatype = lookup(expected.datatype)
-    if not approximate or not datatype.is_float:
+    is_exact = not (approximate or expected.is_computed or expected.tolerance)
+    if is_exact or not datatype.is_float:
         return find_first_difference(expected.array, actual, expected.datatype)
-    return _find_first_element_beyond_tolerance(expected.array, actual, datatype.json_tolerance, expected.tolerance)
-
-
-def _find_first_element_beyond_tolerance(
-    expected: Array, actual: Array, relative_tolerance: float, tolerance: float
-) -> int | None:
-    """Return the index of the first element beyond both tolerances and one unit in the last place."""
+    ulps = MAX_ROUNDING_ULPS if expected.is_computed else 1
+    relative_tolerance = datatype.json_tolerance if approximate else 0
     with np.errstate(invalid="ignore", over="ignore"):  # widening a signalling NaN is an invalid operation
-        unit = np.array(np.abs(np.spacing(expected)), dtype="<f8")  # an array even for rank 0
-        unit[~np.isfinite(unit)] = 0  # undefined for the largest number
-        a, b = expected.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
+        a, b = expected.array.astype("<f8").reshape(-1), actual.astype("<f8").reshape(-1)
         relative = np.where(np.isfinite(a), relative_tolerance * np.abs(a), 0)  # infinity has no tolerance
-        near = np.abs(a - b) <= np.maximum(np.maximum(relative, unit.reshape(-1)), tolerance)
+        room = np.maximum(relative, ulps * _find_units(expected.array))
+        near = np.abs(a - b) <= np.maximum(room, expected.tolerance)
     same = near | (a == b) | (np.isnan(a) & np.isnan(b))
     return None if same.all() else int(np.argmin(same))
+
+
+def _find_units(array: Array) -> Array:
+    """Return the unit in the last place of each float; 0 for infinities and NaN."""
+    size = np.abs(array).reshape(-1)
+    unit = np.array(np.spacing(size), dtype="<f8")
+    below = size.astype("<f8") - np.nextafter(size, np.zeros_like(size)).astype("<f8")
+    return np.where(np.isfinite(unit), unit, np.where(np.isfinite(below), below, 0))  # no unit is above the largest
 
 
 def _find_element_offset(output: Output, index: int, body: bytes) -> int | None:

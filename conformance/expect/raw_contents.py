@@ -9,16 +9,16 @@ Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from conformance.expect.difference import are_distinct
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.outputs import Output
 from conformance.wire.request import Form
+from conformance.wire.tensor import Tensor
 
 PROBE_VALUES = (0x01020304, -2, 1)
 PROBE_STRINGS = (b"one", b"", b"three")
@@ -31,9 +31,10 @@ def is_big_endian(target: GrpcTarget, model: Model) -> bool:
         target: the server.
         model: a model that converts an INT32 tensor to FP32. An identity model would hide the byte order.
     """
-    sent = np.array(PROBE_VALUES, "<i4")
-    return _is_byte_swapped(_send_probe(target, model, "json"), sent) and _is_byte_swapped(
-        _send_probe(target, model, "binary"), sent.byteswap()
+    sent = model.tensor(PROBE_VALUES)
+    turned = replace(sent, array=sent.array.byteswap())
+    return _is_byte_swapped(_send_probe(target, model, "json"), *model.expected([sent])) and _is_byte_swapped(
+        _send_probe(target, model, "binary"), *model.expected([turned])
     )
 
 
@@ -43,12 +44,12 @@ def _send_probe(target: GrpcTarget, model: Model, send: Form) -> Output | None:
     return reply.answer.output(model.role.outputs[0].name)
 
 
-def _is_byte_swapped(output: Output | None, integers: NDArray[np.int32]) -> bool:
-    """Whether an output contains the integers as FP32, with reversed bytes in raw contents."""
-    right = integers.astype("<f4")
-    if output is None or output.array is None or output.array.dtype != right.dtype:
+def _is_byte_swapped(output: Output | None, right: Tensor) -> bool:
+    """Whether an output contains these floats, with reversed bytes in raw contents."""
+    if output is None or output.array is None or output.datatype != right.datatype:
         return False
-    return output.array.tobytes() == (right.byteswap() if output.binary else right).tobytes()
+    array = output.array.byteswap() if output.binary else output.array
+    return not are_distinct(right, Tensor(right.name, right.datatype, array.shape, array))
 
 
 def has_length_prefixes(target: GrpcTarget, model: Model, texts: Sequence[bytes] = PROBE_STRINGS) -> bool:

@@ -112,7 +112,7 @@ ERROR, ERROR_ELSEWHERE = "OIP-ERROR", "OIP-ERROR-ELSEWHERE"
 # The requests that the documents answer with an error object if they fail; no error of a health path is defined.
 _ENDPOINTS = re.compile("GET /v2/?(models/[^/]+(/versions/[^/]+)?)?|POST /v2/models/[^/]+(/versions/[^/]+)?/infer")
 # Refusals of HTTP itself, not of an endpoint: an unknown expectation, an unknown version of HTTP.
-_HTTP_STATUSES = (417, 505)
+_HTTP_STATUSES = (417, 426, 505)
 # A gateway may refuse with these before the server sees the request: for credentials and client names, lengths, rates,
 # and servers out of reach (RFC 9110, 15.5 and 15.6; RFC 6585).
 _GATEWAY_STATUSES = (401, 403, 407, 408, 413, 414, 429, 431, 502, 503, 504)

@@ -1,6 +1,6 @@
 """Detects whether a wrong tensor is the expected tensor, transformed: byte-swapped, reordered, rounded, truncated.
 
-The result is only a hint for developers of servers, and decides nothing.
+The phrases are only hints for developers of servers, and decide nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ NARROWER_TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "UINT32": (("<f4", "rounded to single precision"), ("<u2", "truncated to 16 bits"), ("<i4", "read as signed")),
 }
 MAX_SHIFT_ELEMENTS = 16  # maximum shift of a tensor, in elements
+MIN_DISTINCT_ELEMENTS = (
+    4  # different non-zero elements that show a wrong place: fewer are there by chance, as classes are
+)
 MIN_SEARCHED_BYTES = 4  # minimum length of a search in an answer: shorter sequences occur by chance
 
 
@@ -50,6 +53,14 @@ def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:
     return "" if place in (-1, start) else f"its bytes are at offset {place} of the answer, not at {start}"
 
 
+def is_byte_swapped(expected: Array, actual: Array) -> bool:
+    """Return whether a tensor is the expected one with the bytes of each element reversed."""
+    if expected.dtype.kind == "O" or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
+        return False
+    swapped = expected.byteswap()
+    return _is_same_array(swapped, actual) and not _is_same_array(swapped, expected)
+
+
 def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Array]]:
     """Yield possible transformations of a tensor: a description and the result."""
     flat, shape = expected.reshape(-1), expected.shape
@@ -57,15 +68,20 @@ def _apply_transforms(expected: Array, datatype: str) -> Iterator[tuple[str, Arr
         yield from ((words, _transform_elements(flat, change).reshape(shape)) for words, change in _TEXT_TRANSFORMS)
     elif expected.dtype.itemsize > 1:
         yield "with the bytes of each element reversed (big-endian)", expected.byteswap()
-    if expected.ndim > 1:
-        yield "in column-major order", expected.ravel(order="F").reshape(shape)
-    if expected.size > 1:
-        yield "in reverse order", flat[::-1].reshape(shape)
     for narrower, words in NARROWER_TYPES.get(datatype, ()):
         yield words, expected.astype(narrower).astype(expected.dtype)
+    if not _has_distinct_elements(flat):
+        return
+    if expected.ndim > 1:
+        yield "in column-major order", expected.ravel(order="F").reshape(shape)
+    yield "in reverse order", flat[::-1].reshape(shape)
     for by in range(1, min(MAX_SHIFT_ELEMENTS, expected.size - 1) + 1):
         yield f"shifted by {_format_element_count(by)} towards the end", np.roll(flat, by).reshape(shape)
         yield f"shifted by {_format_element_count(by)} towards the beginning", np.roll(flat, -by).reshape(shape)
+
+
+def _has_distinct_elements(elements: Array) -> bool:
+    return len({element for element in elements.tolist() if element}) >= MIN_DISTINCT_ELEMENTS
 
 
 def _is_same_array(a: Array, b: Array) -> bool:
@@ -96,7 +112,7 @@ def _describe_trailing_zeros(expected: Array, actual: Array) -> str:
         return ""
     same = int(np.argmin(right == came)) if not (right == came).all() else right.size
     rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
-    if not rest_is_zero:
+    if not (rest_is_zero and _has_distinct_elements(right[:same] if same else right)):
         return ""
     return f"truncated after {_format_element_count(same)} and filled with zeros" if same else "with all elements zero"
 

@@ -33,6 +33,7 @@ class UnmetError(Exception):
         offset: the offset of the first wrong byte in the answer's body, or None.
         since: the number of the first exchange that a reproduction of the failure must repeat; None if unknown.
         tensor: the expected tensor, if values are wrong.
+        ends_server: whether the request ended the server.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class UnmetError(Exception):
         offset: int | None = None,
         since: int | None = None,
         tensor: Tensor | None = None,
+        ends_server: bool = False,
     ) -> None:
         super().__init__(f"expected {expected}, got {actual}")
         self.expected = expected
@@ -54,6 +56,7 @@ class UnmetError(Exception):
         self.offset = offset
         self.since = since
         self.tensor = tensor
+        self.ends_server = ends_server
 
 
 class BlockedError(Exception):

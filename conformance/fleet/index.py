@@ -98,13 +98,18 @@ def _build_target(folder: Path, run: RunFolder, name: str, report: Report | None
         "name": name,
         "verdict": report["verdict"] if report else "incomplete",
         "status": done.status,
-        "why": [*filter(None, [done.said]), *(report["why"] if report else [])],
+        "why": [*filter(None, [done.said]), *(_list_reasons(report) if report else [])],
         **({"trouble": done.trouble} if done.trouble else {}),
         "tried": done.tried,
         "seconds": done.seconds,
         "folder": run.get_target_folder(name).relative_to(folder).as_posix(),
         **(_summarise_report(report) if report else {}),
     }
+
+
+def _list_reasons(report: Report) -> list[str]:
+    """Return why the verdict is what it is, and the verdicts of packs, which the exit status may show as well."""
+    return [*report["why"], *(f"pack {pack['name']}: {pack['verdict']}" for pack in report.get("packs", ()))]
 
 
 def _summarise_report(report: Report) -> Index:

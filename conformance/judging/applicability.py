@@ -25,11 +25,12 @@ def is_offered(case: Case, offered: Collection[str], transports: Collection[str]
         return True
     if own.extension == ROBUSTNESS:
         return set(row.needs) <= set(offered)
-    if not (check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
+    if not (own.is_of_pack or check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
         return False
     role = case.role
     has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load()[role].is_json_capable
-    return has_form and set(check.over) <= set(transports) and {own.extension, *row.needs} <= {PROTOCOL, *offered}
+    used = {*row.needs} if own.is_of_pack else {own.extension, *row.needs}  # a pack was asked for by name
+    return has_form and set(check.over) <= set(transports) and used <= {PROTOCOL, *offered}
 
 
 def build_applicability_test(discovery_result: DiscoveryResult, transports: Collection[str]) -> Callable[[Case], bool]:

@@ -63,11 +63,21 @@ class BaselineEntry:
     def explains(self, result: CheckResult) -> bool:
         """Return whether a row fails as the entry states; an entry may state a requirement and a message."""
         about = result.failure.requirement if result.failure else None
-        return (self.requirement in (None, about) or about is None) and (self.message or "") in result.message
+        return is_explained(self.requirement, about) and (self.message or "") in result.message
 
     def has_expired(self, today: date) -> bool:
         """Return whether the expiry date of the entry has passed."""
         return self.expires is not None and today > self.expires
+
+
+def is_explained(known: str | None, unmet: str | None) -> bool:
+    """Return whether a known failure explains a failing row.
+
+    Args:
+        known: the requirement that the known failure violates; None if it states none.
+        unmet: the requirement that the row violates; None if it is blocked.
+    """
+    return known in (None, unmet) or unmet is None
 
 
 def _list_matched_requirements(result: CheckResult) -> Sequence[str]:

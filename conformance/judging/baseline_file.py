@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -84,11 +85,12 @@ def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
 # --- updating --------------------------------------------------------------------------------------------------------
 
 
-def update_text(text: str, results: Sequence[CheckResult]) -> str:
+def update_text(text: str, results: Sequence[CheckResult], *, is_sample: bool = False) -> str:
     """Update the text of a baseline file from a whole run: remove entries that no longer fail, add new failures.
 
     New failures get one entry per check and requirement, in the order of the suite. Comments and the order of the
-    remaining entries are kept. A second update with the same results changes nothing.
+    remaining entries are kept. A second update with the same results changes nothing. `is_sample` says whether the
+    profile of the run leaves out rows.
 
     Raises:
         BaselineError: the text is not TOML.
@@ -106,7 +108,7 @@ def update_text(text: str, results: Sequence[CheckResult]) -> str:
     new = [
         result for result in failing if not any(entry.names_row(result) and entry.explains(result) for entry in kept)
     ]
-    for table in _build_entry_tables(new, results):
+    for table in _build_entry_tables(new, results, is_sample=is_sample):
         tables.append(table)
     return tomlkit.dumps(document)
 
@@ -130,18 +132,27 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
         tables[index]["rows"] = _build_toml_array(rows)
 
 
-def _build_entry_tables(new: Sequence[CheckResult], results: Sequence[CheckResult]) -> Iterator[Any]:
-    """Yield a TOML table for each check and requirement of the new failures."""
+def _build_entry_tables(
+    new: Sequence[CheckResult], results: Sequence[CheckResult], *, is_sample: bool
+) -> Iterator[Any]:
+    """Yield a TOML table for each check and requirement of the new failures.
+
+    An entry names its rows, unless all rows of the check fail anew, for one requirement. Else it would hide that a row
+    fails for this requirement later, although it fails for another one now: that it ends the server, for example; or
+    although it was not judged, for want of a model or by the profile.
+    """
     together: dict[tuple[str, str | None], list[str]] = {}
     for result in new:
         requirement = result.failure.requirement if result.failure else None
         together.setdefault((result.id, requirement), []).append(result.row)
-    met = {result.id for result in results if result.outcome in MET}
+    new_rows = {(result.id, result.row) for result in new}
+    mixed = {one.id for one in results if is_sample or (one.id, one.row) not in new_rows}
+    mixed |= {check for check, count in Counter(check for check, unmet in together if unmet).items() if count > 1}
     failed = {check for check, requirement in together if requirement}
     for (check, requirement), rows in together.items():
         if requirement:
-            yield _build_entry_table(check, rows if check in met else (), requirement)
-        elif check in met or check not in failed:  # else an entry for all rows includes the blocked ones
+            yield _build_entry_table(check, rows if check in mixed else (), requirement)
+        elif check in mixed or check not in failed:  # else an entry for all rows includes the blocked ones
             yield _build_entry_table(check, rows, None)
 
 

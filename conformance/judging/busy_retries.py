@@ -1,7 +1,8 @@
 """Repeats rows that fail because the server was busy, so that no server fails for a refusal that ends by itself.
 
-A server that is overloaded, limits the rate of requests, or has to load a model may answer 429 or 503, and over gRPC
-RESOURCE_EXHAUSTED or UNAVAILABLE (RFC 9110, 15.6.4; RFC 6585, 4). A row with such an answer is repeated after a pause.
+A server that is overloaded, limits the rate of requests, or has to load a model may answer 429 or 503, its gateway 504,
+and over gRPC RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (RFC 9110, 15.6.4 and 15.6.5; RFC 6585, 4). A row
+with such an answer is repeated after a pause.
 Any other outcome of a repetition is the outcome of the row. If the last repetition gets such an answer as well, the row
 fails. Rows with other errors are never repeated here, so a server that answers wrongly now and then still fails.
 
@@ -17,11 +18,10 @@ from typing import Final
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.judging.row_judge import RowError
 from conformance.judging.server_limits import is_too_large
-from conformance.transport.broken_request import is_busy
+from conformance.transport.broken_request import is_busy, read_retry_after
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.target import BUSY_PAUSES_S, Target
 
-MAX_RETRY_AFTER_S: Final = 2.0  # seconds; a longer Retry-After is not awaited
 # Rows whose last repetition is refused as well; after so many, no row is repeated, so that the run does not take long.
 MAX_BUSY_ROWS: Final = 5
 
@@ -86,7 +86,7 @@ class BusyRetries:
             return error
         if self._may_repeat():
             self._first = self._first or (error, list(self._target.exchanges))
-            raise BusyError(max(BUSY_PAUSES_S[self._attempt], _read_retry_after(reply)))
+            raise BusyError(max(BUSY_PAUSES_S[self._attempt], read_retry_after(reply)))
         if self._first is not None:
             error, self._target.exchanges[:] = self._first
             self._busy_rows += not isinstance(error, NotApplicableError)
@@ -108,9 +108,3 @@ class BusyRetries:
         named = [unmet.reply] if isinstance(unmet, UnmetError) and unmet.reply else []
         replies = named or map(Reply, self._target.exchanges)
         return next((reply for reply in replies if is_busy(reply) and not is_too_large(reply)), None)
-
-
-def _read_retry_after(reply: Reply) -> float:
-    """Return the seconds that an answer asks the client to wait, up to a limit; 0 if it names no number of seconds."""
-    seconds = (reply.header("Retry-After") or "").strip()
-    return min(float(seconds), MAX_RETRY_AFTER_S) if seconds.isascii() and seconds.isdigit() else 0.0

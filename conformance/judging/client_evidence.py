@@ -24,8 +24,10 @@ from conformance.spec.check import Case
 from conformance.spec.ledger import Party
 from conformance.spec.result import Failure
 from conformance.transport.exchange import Reply
+from conformance.transport.journal import convert_write_errors
 
 
+@convert_write_errors()
 def write_row(folder: Path, case: Case, failure: Failure, reply: Reply | None, calls: Sequence[AdapterCall]) -> None:
     """Write the evidence files for one failed row of a client with an adapter.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import Baseline, GateResult
-from conformance.judging.coverage import find_coverage_of_watch
+from conformance.judging.coverage import find_coverage_of_pack, find_coverage_of_watch
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import ROBUSTNESS, TRANSPORTS
@@ -16,6 +17,16 @@ from conformance.spec.result import CheckResult
 from conformance.spec.verdict import Verdict, conclude
 
 RowKey = tuple[str, str]  # the ids of a check and of its row
+
+
+@dataclass(frozen=True, slots=True)
+class PackConclusion:
+    """The verdict of a pack, by the same rules as that of a run, and its results in order."""
+
+    name: str
+    verdict: Verdict
+    results: Sequence[CheckResult]
+    coverage: Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,7 @@ class Conclusion:
         lost: why the target became unreachable, or None.
         gate: how the run differs from the baseline, or None without a baseline.
         robustness: the results of hostile requests, which do not affect the verdict.
+        packs: the conclusions of packs, which do not affect the verdict.
         judged_nothing: whether the run judged no rows, because it found nothing to judge.
         coverage: the requirements that the run did not judge.
         is_narrowed: whether rows are missing because the user deselected them.
@@ -42,6 +54,7 @@ class Conclusion:
     robustness: Sequence[CheckResult] = ()
     coverage: Coverage = FULL_COVERAGE
     is_narrowed: bool = False
+    packs: Sequence[PackConclusion] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -102,8 +115,9 @@ def conclude_run(
     *,
     coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
+    packs: Sequence[str] = (),
 ) -> Conclusion:
-    """Return the conclusion of a run; the results of robustness rows do not affect the verdict.
+    """Return the conclusion of a run; the results of robustness rows and of packs do not affect the verdict.
 
     Args:
         all_results: of every row that ran, in the order of the suite.
@@ -113,16 +127,48 @@ def conclude_run(
         gate: the verdict that the user requires, `conformant` or `interoperable`; None requires that nothing fails.
         coverage: the requirements that the run did not judge.
         is_narrowed: whether rows are missing because the user deselected them.
+        packs: the names of the judged packs.
     """
-    results = [result for result in all_results if result.extension != ROBUSTNESS]
+    of_packs = [conclude_pack(name, all_results, missing, stopped, is_narrowed=is_narrowed) for name in packs]
+    missing = {name: labels for name, labels in missing.items() if name not in packs}
+    results = [result for result in all_results if result.extension not in (ROBUSTNESS, *packs)]
     hostile = [result for result in all_results if result.extension == ROBUSTNESS]
-    lost = next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
+    lost = _find_loss(results)
     absent = [label for labels in missing.values() for label in labels]
     verdict = conclude(results, absent, lost, stopped, coverage=coverage, is_narrowed=is_narrowed)
-    found = None if baseline is None else baseline.gate(results, whole=not missing, gate=gate)
+    compared = [*results, *(result for pack in of_packs for result in pack.results)]
+    found = None if baseline is None else baseline.gate(compared, whole=not missing, gate=gate)
     return Conclusion(
-        verdict, results, missing, lost, found, robustness=hostile, coverage=coverage, is_narrowed=is_narrowed
+        verdict,
+        results,
+        missing,
+        lost,
+        found,
+        robustness=hostile,
+        coverage=coverage,
+        is_narrowed=is_narrowed,
+        packs=of_packs,
     )
+
+
+def conclude_pack(
+    name: str,
+    all_results: Sequence[CheckResult],
+    missing: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    stopped: str = "",
+    *,
+    is_narrowed: bool = False,
+) -> PackConclusion:
+    """Return the conclusion of a pack from the results of a run; for the arguments see `conclude_run`."""
+    results = [result for result in all_results if result.extension == name]
+    lost = _find_loss(results)
+    coverage = find_coverage_of_pack(results)
+    verdict = conclude(results, missing.get(name, ()), lost, stopped, coverage=coverage, is_narrowed=is_narrowed)
+    return PackConclusion(name, verdict, results, coverage)
+
+
+def _find_loss(results: Sequence[CheckResult]) -> str | None:
+    return next((r.reason.subject for r in results if r.reason and r.reason.kind is ReasonKind.TARGET_LOST), None)
 
 
 # --- watched clients --------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class ConcurrentJudge(Judge):
         settings, client = self.target.settings, self._client_names.choose_names(case)[0]
         short_s = max(MIN_WAIT_PART * settings.timeout, settings.wait.compute_short_wait(settings.timeout))
         self._busy.begin_row(case.key)
-        with self.target.scope(case.key, client=client, short_wait=short_s):
+        with self.target.scope(case.key, client=client, short_wait=short_s, raises_when_hung=True):
             try:
                 found = self.models.find_missing_prerequisite(case) or self._run_check(case)
                 if not find_unanswered(self.target.exchanges):
@@ -97,6 +97,9 @@ class ConcurrentJudge(Judge):
             RowModels(self.target, self.models.discovery_result)
         )  # forgets answers whose calls are not recorded
         unanswered = find_unanswered(exchanges)
+        last = self.target.last
+        if self.target.lost and last is not None and Reply(last).has_ended_unanswered:
+            unanswered = unanswered or [last]  # of a control, or one that was sent otherwise
         if unanswered or self.target.lost:
             raise AbandonedError(AbandonReason.ENDED, unanswered[0] if unanswered else None) from None
         if any(map(is_wait, exchanges)):

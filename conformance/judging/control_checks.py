@@ -6,18 +6,22 @@ requirement.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.control_answers import find_differing_outputs
 from conformance.discovery.deployed_model import Change
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
+from conformance.judging.refused_requests import find_refusal_cause
 from conformance.judging.reused_answers import ISOLATION, find_reuse
-from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered
+from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.spec.check import Case
-from conformance.spec.outcome import ReasonKind
+from conformance.spec.extensions import GRPC, HTTP
+from conformance.spec.outcome import Outcome, ReasonKind
+from conformance.spec.text import escape_text
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -25,6 +29,7 @@ from conformance.transport.unreachable import TargetLostError
 
 # Requirements about the effect of earlier requests, on any connection.
 STATE_REQUIREMENTS = (ISOLATION, f"{ISOLATION}/grpc")
+ABSENT_STATUS = 404  # of a model that is not there; over gRPC, NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,23 @@ class ControlChecks:
 
     target: Target
     models: RowModels
+
+    def explain_by_lost_model(self, case: Case, error: RowError) -> RowOutcome | None:
+        """Return `blocked` if the model has disappeared: it answered a plain request, and such a request gets 404 now.
+
+        Each row asks by itself, so that a replay, which judges the rows in another order, comes to the same outcome.
+        """
+        reply, model = None if isinstance(error, BlockedError) else error.reply, self.models.build_model(case)
+        if model is None or reply is None or reply.status != ABSENT_STATUS or case.requirement.is_of_robustness:
+            return None  # a hostile request may be what has ended the model
+        transport = GRPC if reply.is_over_grpc else HTTP
+        with suppress(TargetLostError, NotRecordedError):
+            if self.target.find_plain_refusal(model, transport) is None:
+                refusal = self.target.repeat_plain_request(model, transport)
+                if refusal is not None and refusal.status == ABSENT_STATUS:
+                    message = f"{model.name} has disappeared during the run: {escape_text(refusal.outcome())}"
+                    return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, message, model.name)
+        return None
 
     def explain_by_repetition(self, case: Case, error: RowError) -> RowOutcome | UnmetError | None:
         """Return an explanation if a deployed model answers the control requests otherwise when asked again.
@@ -66,6 +88,15 @@ class ControlChecks:
         try:
             return find_reuse(self.target, model, unmet.reply)
         except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
+            return None
+
+    def explain_by_refused_request(self, case: Case, error: RowError) -> UnmetError | None:
+        """Return the violation if the server refuses the request for another reason than the property of the row."""
+        if isinstance(error, BlockedError):
+            return None
+        try:
+            return find_refusal_cause(self.target, error, name_requirement(case, error))
+        except (TargetLostError, NotRecordedError):
             return None
 
     def explain_by_plain_request(self, case: Case, error: RowError) -> BlockedError | None:

@@ -53,6 +53,7 @@ def find_coverage(
         requested: the extensions that the user requested; empty if none.
         party: whether a server or a client was judged.
     """
+    results = [result for result in results if not ledger.get_requirement(result.requirements[0]).is_of_pack]
     known = _find_requirements(results, discovery_result.offered, requested, party)
     run = {(result.id, result.row) for result in results}
     subjects = Subjects(tuple(discovery_result.models)) if party is Party.SERVER else CLIENTS
@@ -84,6 +85,15 @@ def find_coverage_of_watch(results: Sequence[CheckResult], used: Collection[str]
     known = _find_requirements(results, used, (), Party.CLIENT)
     gaps = {name: Gap(0, (GapReason.NOT_SENT,)) for name in known.applying if name not in known.judged}
     return Coverage(gaps, tuple(name for name in gaps if _is_must(name)))
+
+
+def find_coverage_of_pack(results: Sequence[CheckResult]) -> Coverage:
+    """Return the requirements of a pack that no row could judge because no model fills a role."""
+    judged = {name for one in results if one.outcome is not Outcome.NOT_APPLICABLE for name in one.requirements}
+    rows = [row for row in _iterate_rows_without_verdict(results) if not judged & set(row.requirements)]
+    gaps = _build_gaps(rows)
+    unjudged = tuple(filter(_is_must, gaps))
+    return Coverage(gaps, unjudged, tuple(_choose_deployments([row for row in rows if row.role], unjudged)))
 
 
 def _find_requirements(

@@ -1,12 +1,13 @@
 """Tracks crashes of the server: one row fails for a crash, and later rows get no verdict, with an explanation.
 
-The suite assumes that a request crashed the server if its connection closes and later connections are refused. If the
-server comes back, the suite sends the request alone: only a request that ends the server again and again is the cause.
-A row that did not expect the crash otherwise fails for its own requirement. No row fails if the network loses packets,
-or if the server never answered at all.
+The suite assumes that a request crashed the server if its connection closes and later connections are refused, or find
+no server (`Target.ends_server`). If the server comes back, the suite sends the request alone: only a request that ends
+the server again and again is the cause. A row that did not expect the crash otherwise fails for its own requirement. No
+row fails if the network loses packets, if the server never answered at all, or if it answered every request before it
+ended: it may have been stopped.
 
 Whether a crash violates OIP-ALIVE-LEGAL or OIP-ALIVE depends on the row that sent the request: a row about refusals
-sends requests that no client may send. A request that was answered correctly is legal in any row.
+sends requests that no client may send.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ALIVE_LEGAL = "OIP-ALIVE-LEGAL"
 EXPECTED = "a server that keeps answering"
 # Requests of one row without an answer that are sent again alone.
 MAX_SUSPECTS = 3
+# Statuses of a gateway in place of its server; 503 has other causes as well.
+GATEWAY_ERRORS = (502, 504)
 
 
 @dataclass(slots=True)
@@ -50,32 +53,35 @@ class CrashTracker:
     def find_violation(self, case: Case, lost: TargetLostError) -> UnmetError | None:
         """Return the violation of the row in which the target was lost, which is always one of a MUST.
 
-        Return None if the server did not crash, or if an earlier row crashed it. A crash caused by a hostile request
-        says nothing about other requirements.
+        Return None if the server did not crash, if it has answered every request, or if an earlier row crashed it. A
+        crash caused by a hostile request says nothing about other requirements.
         """
         if not lost.has_died or self.suspected or case.requirement.is_of_robustness:
             return None
         unmet = self._find_cause(lost, is_legal=sends_legal_requests(case))
+        if unmet is None:
+            return None
         entry = ledger.get_requirement(unmet.requirement or case.requirements[0])
         if entry.level != ledger.Level.MUST:
             unmet.requirement = ALIVE if entry.concern is ledger.Concern.REFUSAL else ALIVE_LEGAL
+        unmet.ends_server = True
         return unmet
 
-    def _find_cause(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError:
+    def _find_cause(self, lost: TargetLostError, *, is_legal: bool) -> UnmetError | None:
         before = _find_earlier_error(lost)
         if before is not None and before.reply is not None and before.reply.status is not None:
             return before
         own = before.reply.exchange if before and before.reply else _find_first_unanswered(self.target.exchanges)
         last = Reply(own) if own else Reply(self.target.last) if self.target.last else None
-        after = "" if own or last is None else f" after {last.exchange.message.method} {last.exchange.message.path}"
-        named = self._choose_requirement(last, is_legal=is_legal if own else self._was_legal_before)
+        if last is None or last.status is not None:
+            return None
+        named = self._choose_requirement(is_legal=is_legal if own else self._was_legal_before)
         beside = f", or for a request in flight of {', '.join(case.label for case in self._in_flight)}"
-        return UnmetError(f"{EXPECTED}{after}{beside if self._in_flight else ''}", str(lost), last, requirement=named)
+        return UnmetError(f"{EXPECTED}{beside if self._in_flight else ''}", str(lost), last, requirement=named)
 
-    def _choose_requirement(self, last: Reply | None, *, is_legal: bool) -> str:
-        """Return the requirement that a crash violates; it depends on whether the last request was legal."""
-        is_known = last is not None and not self.is_one_of_several
-        return ALIVE_LEGAL if is_known and (is_legal or (last and last.succeeded)) else ALIVE
+    def _choose_requirement(self, *, is_legal: bool) -> str:
+        """Return the requirement that a crash violates: whether the request without an answer was legal decides."""
+        return ALIVE_LEGAL if is_legal and not self.is_one_of_several else ALIVE
 
     def explain_loss(self, lost: TargetLostError) -> str:
         """Return one line that says why the target is unreachable."""
@@ -107,13 +113,16 @@ class CrashTracker:
                 if self.is_one_of_several or exchange.note:  # sent otherwise, so that it cannot be repeated
                     self.target.send(make_simple_request(is_call=reply.is_over_grpc), fresh=True)
                 elif self.target.ends_server(exchange.message):
-                    named = self._choose_requirement(reply, is_legal=is_legal)
-                    return UnmetError(EXPECTED, f"{reply.outcome()}; {SERVER_ENDS}", reply, requirement=named)
+                    named = self._choose_requirement(is_legal=is_legal)
+                    actual = f"{reply.outcome()}; {SERVER_ENDS}"
+                    return UnmetError(EXPECTED, actual, reply, requirement=named, ends_server=True)
         return None
 
     def _list_suspects(self) -> list[Exchange]:
         """Return different requests of the scope that got no answer; those sent in one piece first."""
-        unanswered = (one for one in self.target.exchanges if Reply(one).has_ended_unanswered)
+        unanswered = (
+            one for one in self.target.exchanges if Reply(one).has_ended_unanswered or one.status in GATEWAY_ERRORS
+        )
         found = sorted(unanswered, key=lambda one: one.note)
         different = [one for place, one in enumerate(found) if one.message not in [e.message for e in found[:place]]]
         return different[:MAX_SUSPECTS]

@@ -30,6 +30,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide, hide_bytes
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.har_bodies import JUDGED_LIMIT, Excerpt, shorten
+from conformance.transport.journal import convert_write_errors
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import parse_request
 
@@ -42,6 +43,7 @@ def build_folder_name(check: str, row: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", f"{check}-{row}" if row else check)
 
 
+@convert_write_errors()
 def write(folder: Path, about: Mapping[str, Any], failure: Failure, steps: Reproduction, settings: Settings) -> None:
     """Write the evidence files of one failed row of a server.
 

@@ -52,6 +52,7 @@ def build_failure(
     texts: tuple[str, str] | None = None,
     repeat: str = "",
     adapter_call: str = "",
+    ends_server: bool = False,
     secrets: Collection[str] = (),
 ) -> Failure:
     """Return the `Failure` of a server or a client, with all texts escaped and without secrets.
@@ -65,6 +66,7 @@ def build_failure(
         texts: the JSON of the request and of the answer; None takes both from the reply.
         repeat: the command that sends the request again.
         adapter_call: a description of the adapter call that made the client send the request; empty for a server.
+        ends_server: whether the request ended the server.
         secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
@@ -86,6 +88,7 @@ def build_failure(
         answer=answer,
         evidence=render_exchange(reply, secrets) if reply else None,
         asked=escape_text(adapter_call, MAX_TEXT_CHARS),
+        ends_server=ends_server,
     )
 
 
@@ -103,7 +106,7 @@ def describe(
     """
     reply, secrets = unmet.reply, settings.secrets
     if reply is None:
-        return build_failure(unmet, requirement, None, secrets=secrets)
+        return build_failure(unmet, requirement, None, ends_server=unmet.ends_server, secrets=secrets)
     return build_failure(
         unmet,
         requirement,
@@ -111,6 +114,7 @@ def describe(
         sent=_describe_request(reply.exchange) + _describe_earlier_requests(reply.exchange, exchanges),
         hex_dump=_render_hex_dump(reply, unmet.offset, secrets),
         repeat=repeat,
+        ends_server=unmet.ends_server,
         secrets=secrets,
     )
 
@@ -136,7 +140,7 @@ def _describe_earlier_requests(exchange: Exchange, exchanges: Sequence[Exchange]
     if not exchange.connection or not before:
         return ""
     shown = before[-MAX_EARLIER_REQUESTS:]
-    others = f"{len(before) - len(shown)} others, " if len(before) > len(shown) else ""
+    others = f"{len(before) - len(shown)} more, " if len(before) > len(shown) else ""
     return f", after {others}{', '.join(shown)}"
 
 
@@ -216,18 +220,7 @@ def _format_labeled_line(name: str, text: str) -> str:
     return f"      {name:<9} {text}"
 
 
-# --- earlier requests -------------------------------------------------------------------------------------------------
-
-
-def describe_pipelined_requests(unmet: UnmetError, exchanges: Sequence[Exchange]) -> str:
-    """Return a message suffix with the pipelined requests before the failing one; empty if it was not pipelined."""
-    own = unmet.reply.exchange if unmet.reply else None
-    if own is None or not own.send_options.pipelined:
-        return ""
-    before = [one for one in exchanges if one.call == own.call and one.number < own.number]
-    outcomes = [f"{one.message.method} {one.message.path} ({Reply(one).outcome()})" for one in before]
-    return f"; before it on the connection: {', '.join(outcomes)}" if before else ""
-
+# --- earlier answers --------------------------------------------------------------------------------------------------
 
 MAX_EARLIER_ANSWERS = 8  # earlier answers to compare with
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from conformance.checks.support.refusals import Refusal
@@ -20,7 +21,7 @@ from conformance.judging.client_name_trials import CLIENT_NAME, ClientNameTrials
 from conformance.judging.control_checks import STATE_REQUIREMENTS, ControlChecks
 from conformance.judging.crashes import CrashTracker
 from conformance.judging.evidence import SavedBodies
-from conformance.judging.failure import describe, describe_earlier_answer, describe_pipelined_requests
+from conformance.judging.failure import describe, describe_earlier_answer
 from conformance.judging.raw_interpretation import RawInterpretation
 from conformance.judging.repeat_command import build_repeat_command, has_long_body
 from conformance.judging.reproduction import build_reproduction
@@ -41,6 +42,7 @@ from conformance.judging.server_limits import ServerLimits
 from conformance.judging.short_waits import ShortWaits, TooShortError, Wait, WaitError
 from conformance.roles.model import Model
 from conformance.spec.check import Case
+from conformance.spec.ledger import Concern, get_requirement
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.result import Failure
 from conformance.spec.text import escape_text
@@ -118,8 +120,10 @@ class Judge(RowJudge):
         self._client_names = ClientNameTrials(self.target, models, self.seed, self._run_body, self._name_requirement)
         controls = ControlChecks(self.target, models)
         self._explanations: tuple[_Explanation, ...] = (
+            controls.explain_by_lost_model,
             controls.explain_by_repetition,
             controls.explain_by_other_inputs,
+            controls.explain_by_refused_request,
             controls.explain_by_plain_request,
             self._client_names.explain,
         )
@@ -183,7 +187,7 @@ class Judge(RowJudge):
             return inconclusive.conclude()
         except (HungError, TargetLostError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return conclude_exception(error)
 
     def _run_body(self, case: Case) -> RowOutcome:
@@ -224,7 +228,6 @@ class Judge(RowJudge):
             return exemption
         requirement = self._name_requirement(case, unmet)
         unmet.actual += describe_earlier_answer(unmet, self.target.exchanges)
-        unmet.actual += describe_pipelined_requests(unmet, self.target.exchanges)
         return self._conclude_failure(case, unmet, requirement)
 
     def _find_exemption(self, case: Case, unmet: UnmetError | None) -> RowOutcome | None:
@@ -277,9 +280,12 @@ class Judge(RowJudge):
         """Return the outcome of a row, or a failure if an endpoint refused a request of the row without error object.
 
         The area `errors` judges the refusals that rows expect, and servers that never send an error object. A limit of
-        the server excuses the refusal itself, but not its form.
+        the server excuses the refusal itself, but not its form. Advice about HTTP names the cause: the library that
+        refuses a feature, such as trailer fields, cannot write the server's error object.
         """
-        is_judged = any(isinstance(value, Refusal) for value in case.row.values)
+        is_judged = case.requirement.is_of_pack or any(isinstance(value, Refusal) for value in case.row.values)
+        if found.failure is not None:
+            is_judged |= get_requirement(found.failure.requirement).concern is Concern.TRANSPORT
         if case.check.is_over_grpc or is_judged or found.outcome not in _OUTCOMES_WITH_REFUSALS:
             return found
         unmet = find_refusal_without_error([Reply(one) for one in self.target.exchanges])
@@ -305,6 +311,7 @@ class Judge(RowJudge):
             f"{escape_text(first.outcome)}{more}",
             first.reply,
             requirement=to_grpc_requirement(named) if first.reply.is_over_grpc else named,
+            ends_server=bool(first.lost),
         )
         return self._conclude_unmet(case, unmet)
 
@@ -319,11 +326,12 @@ class Judge(RowJudge):
         steps = build_reproduction(
             reply.exchange, self.target.exchanges, since=unmet.since, is_about_state=is_about_state
         )
+        build_repeat = partial(build_repeat_command, steps, settings, names_client=requirement == CLIENT_NAME)
         if self._evidence is None:
-            repeat = build_repeat_command(steps, settings, self._save_body(reply.exchange.message))
+            repeat = build_repeat(self._save_body(reply.exchange.message))
             return describe(unmet, requirement, settings, repeat, self.target.exchanges)
         folder = self._evidence / evidence.build_folder_name(case.check.id, case.row.id)
-        repeat = build_repeat_command(steps, settings, str(folder / "request.bin"))
+        repeat = build_repeat(str(folder / "request.bin"))
         if not (repeat or reply.exchange.as_octets):
             repeat = f"sh {shlex.quote(str(folder / 'repro.sh'))}"
         failure = describe(unmet, requirement, settings, repeat, self.target.exchanges)

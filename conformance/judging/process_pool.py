@@ -9,8 +9,10 @@ next row from a shared counter. They inherit all that the main process knows abo
 end with the block. Only rows that pass, or do not apply, count. All others are judged again alone, in their turn, and
 so are the rows that must be alone: while one runs, there is no other process.
 
-After a row that passes alone although it did not pass beside others, and after a sign that the server bears no load or
-has crashed, all further rows are judged one after another.
+After a row that passes alone although it did not pass beside others, or fails because of earlier requests, and after a
+sign that the server bears no load or has crashed, all further rows are judged one after another. The first rows of a
+block that did not pass are judged alone before any other result of the block counts: if a request harms the next one,
+in a block that may have been the request of another row.
 """
 
 from __future__ import annotations
@@ -19,23 +21,31 @@ import gc
 import multiprocessing
 import signal
 import warnings
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from conformance.judging.concurrent_judge import STOPS, AbandonedError, AbandonReason, ConcurrentJudge
-from conformance.judging.scheduling import can_fork, estimate_seconds, is_concurrency_safe
+from conformance.judging.control_checks import STATE_REQUIREMENTS
+from conformance.judging.scheduling import (
+    MIN_LATENCY_S,
+    can_fork,
+    estimate_inferences,
+    estimate_seconds,
+    is_concurrency_safe,
+)
 from conformance.judging.session import Session
+from conformance.judging.shared_names import SharedNames
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.exchange import Call
-from conformance.transport.journal import Journal
+from conformance.transport.journal import Journal, JournalError
 
 # Rows of a block: few at first, so that a failure is seen early; then enough to avoid idle time at the ends of blocks.
 FIRST_BLOCK_ROWS: Final = 128
@@ -46,6 +56,8 @@ MIN_BLOCK_S: Final = 0.5
 MIN_PROCESS_S: Final = 0.15
 # Rows of a check that waited in vain in a block; its further rows are judged alone, where hanging takes less time.
 MIN_HUNG_ROWS: Final = 2
+# Rows of a block that did not pass, and are judged alone before its other results count.
+MAX_CONFIRMED: Final = 8
 # The outcomes of a row that show that it would have passed beside others as well.
 _PASSED = (Outcome.PASS, Outcome.OBSERVED)
 _Found = CheckResult | AbandonedError
@@ -66,6 +78,7 @@ class ProcessPool:
     processes: int
     disturbed_row: str = ""
     show: Callable[[CheckResult], None] = lambda _: None
+    _good_probes: SharedNames = field(default_factory=SharedNames)
     _pending: deque[Case] = field(default_factory=deque)
     _block_rows: int = FIRST_BLOCK_ROWS
     _left_in_block: int = 0
@@ -95,10 +108,26 @@ class ProcessPool:
         if isinstance(found, CheckResult):
             return found
         alone = self.session.judge(case)
-        if found is not None and alone.outcome in _PASSED and found.reason in _DISTURBED:
-            self._has_stopped, self.disturbed_row = True, self.disturbed_row or case.key
-            self._found.clear()  # what other rows showed beside others may depend on requests of other rows as well
+        if found is not None and found.reason in _DISTURBED:
+            self._stop_if_disturbed(case, alone)
         return alone
+
+    def _stop_if_disturbed(self, case: Case, alone: CheckResult) -> bool:
+        """Judge all further rows alone if a row that did not pass beside others shows that rows affect each other.
+
+        It does if it passes alone, and if it fails because of earlier requests: in the block these may have been those
+        of any row, which has then passed in vain. Return whether this is so.
+        """
+        if alone.outcome not in _PASSED and not (alone.failure and alone.failure.requirement in STATE_REQUIREMENTS):
+            return False
+        self.disturbed_row = self.disturbed_row or case.key
+        self._stop()
+        self._found.clear()  # what other rows showed beside others may depend on requests of other rows as well
+        return True
+
+    def _stop(self) -> None:
+        """Judge all further rows one after another, and with probes of their own."""
+        self._has_stopped, self.session.target.probes_elsewhere = True, ()
 
     def _pop_row(self) -> None:
         self._pending.popleft()
@@ -112,7 +141,10 @@ class ProcessPool:
         self._left_in_block = len(block)
         self._block_rows = min(MAX_BLOCK_ROWS, BLOCK_GROWTH * self._block_rows)
         rows = [case for case in block if is_concurrency_safe(case) and case.check.id not in self._hung_checks]
-        seconds = estimate_seconds(rows, self.session.target.latency or 0.0, 1)
+        latency = self.session.target.latency or 0.0
+        if latency >= MIN_LATENCY_S:  # long rows first, so that no process is busy with one after the others have ended
+            rows.sort(key=lambda case: -estimate_inferences([case]))
+        seconds = estimate_seconds(rows, latency, 1)
         if seconds < MIN_BLOCK_S:
             return
         self.session.close()  # no connection may be used by two processes, and no thread of this one may hold a lock
@@ -124,13 +156,29 @@ class ProcessPool:
         abandoned = [(rows[place], one) for place, one in sorted(found.items()) if isinstance(one, AbandonedError)]
         hung = Counter(case.check.id for case, one in abandoned if one.reason is AbandonReason.WAITED)
         self._hung_checks |= {name for name, count in hung.items() if count >= MIN_HUNG_ROWS}
-        self._has_stopped = any(one.reason in STOPS for _, one in abandoned)
+        if any(one.reason in STOPS for _, one in abandoned):
+            self._stop()
         self._find_fatal_row(abandoned)
+        self._confirm([case for case, one in abandoned if one.reason in _DISTURBED])
+
+    def _confirm(self, doubtful: Sequence[Case]) -> None:
+        """Judge the first of the rows alone that did not pass beside others, until one passes."""
+        alone: dict[str, _Found] = {}
+        for case in doubtful[:MAX_CONFIRMED]:
+            result = alone[case.key] = self.session.judge(case)
+            if self._stop_if_disturbed(case, result):
+                break
+        self._found |= alone
 
     def _find_fatal_row(self, abandoned: Sequence[tuple[Case, AbandonedError]]) -> None:
-        """If the server has ended for good, judge the first row first whose request may have ended it."""
+        """If the server has ended for good, judge the first row first whose request may have ended it.
+
+        If it has only ended a connection, no result of the block counts: a row may have passed whose request did so.
+        """
         ended = [pair for pair in abandoned if pair[1].reason is AbandonReason.ENDED]
-        if ended and not self.session.target.is_back():
+        if ended and self.session.target.is_back():
+            self._found.clear()
+        elif ended:
             suspects = [pair for pair in ended if pair[1].unanswered] or ended[:1]
             (case, error), *others = suspects
             in_flight = [other for other, _ in others]
@@ -140,7 +188,8 @@ class ProcessPool:
         """Return what forked processes found, by the places of the rows; without rows that no process ended."""
         context = multiprocessing.get_context("fork")
         self.session.target.settings.rate_limit.share(context)
-        shared = _SharedState(context.Value("i", 0), context.RawValue("b", 0))
+        shared = _SharedState(context.Value("i", 0), context.RawValue("b", 0), self._good_probes)
+        self.session.target.probes_elsewhere = self._good_probes
         started: list[BaseProcess] = []
         readers: list[Connection] = []
         try:
@@ -180,7 +229,11 @@ _DISTURBED = (AbandonReason.NOT_PASSED, AbandonReason.BUSY)
 
 
 def _receive_results(readers: Sequence[Connection], show: Callable[[CheckResult], None]) -> dict[int, _Found]:
-    """Return the results of rows by their places, when all processes have ended."""
+    """Return the results of rows by their places, when all processes have ended.
+
+    Raises:
+        JournalError: a process cannot record a call.
+    """
     found: dict[int, _Found] = {}
     left = list(readers)
     while left:
@@ -191,6 +244,8 @@ def _receive_results(readers: Sequence[Connection], show: Callable[[CheckResult]
             except (EOFError, OSError):  # the process has ended, perhaps by a crash
                 left.remove(reader)
                 continue
+            if isinstance(result, JournalError):
+                raise result
             found[place] = result
             if isinstance(result, CheckResult):
                 show(result)
@@ -199,10 +254,11 @@ def _receive_results(readers: Sequence[Connection], show: Callable[[CheckResult]
 
 @dataclass(frozen=True, slots=True)
 class _SharedState:
-    """What the processes of a block share: the place of the next row, and whether to stop."""
+    """What the processes of a block share: the place of the next row, whether to stop, and good probes."""
 
     next_place: Any
     must_stop: Any
+    good_probes: SharedNames
 
     def take_place(self) -> int:
         """Return the place of the next row, for this process alone."""
@@ -234,12 +290,15 @@ class _ForkedJudge:
         target.settings.wait.times.in_flight += self.processes - 1
         journal = target.journal.open_for(self.name) if isinstance(target.journal, Journal) else None
         judge, hung_checks = self.session.create_concurrent_judge(), set[str]()
-        with suppress(OSError):  # the main process has ended, or the disk is full
+        with suppress(OSError):  # the main process has ended
             while (place := self.shared.take_place()) < len(self.rows) and not self.shared.must_stop.value:
                 case = self.rows[place]
                 if case.check.id in hung_checks:
                     continue
-                found = self._judge_row(judge, case, journal)
+                try:
+                    found: _Found | JournalError = self._judge_row(judge, case, journal)
+                except JournalError as error:
+                    found = error
                 if isinstance(found, AbandonedError):
                     hung_checks |= {case.check.id} if found.reason is AbandonReason.WAITED else set()
                     self.shared.must_stop.value |= found.reason in STOPS
@@ -247,14 +306,27 @@ class _ForkedJudge:
         self.session.close()
 
     def _judge_row(self, judge: ConcurrentJudge, case: Case, journal: Journal | None) -> _Found:
-        """Return the result of a row, and record its calls; those of an abandoned row are recorded when it is alone."""
-        calls: list[Call] = []
-        self.session.target.journal = calls.append
+        """Return the result of a row, and record its calls; those of an abandoned row are recorded when it is alone.
+
+        Other rows may rely on a good probe in any case, so its calls are recorded before it is shared.
+        """
+        calls: defaultdict[str, list[Call]] = defaultdict(list)
+
+        def record(scopes: Sequence[str]) -> None:
+            for call in chain(*map(calls.pop, scopes)):
+                if journal is not None:
+                    journal(call)
+
+        def share(name: str) -> None:
+            record([name])
+            self.shared.good_probes.add(name)
+
+        target = self.session.target
+        target.journal, target.share_probe = lambda call: calls[call.scope].append(call), share
         try:
-            with self.session.target.forget_probes():
+            with target.forget_probes():
                 found = judge(case)
         except AbandonedError as error:
             return error
-        for call in calls if journal else ():
-            journal(call)  # type: ignore[misc]
+        record(list(calls))
         return found

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
 
+from conformance.judging import packs
 from conformance.spec.check import Case
 from conformance.spec.extensions import ROBUSTNESS
 
@@ -35,10 +36,14 @@ def sort_for_run(cases: Iterable[Case]) -> list[Case]:
     return sorted(cases, key=build_order_key)
 
 
-def build_order_key(case: Case) -> tuple[bool, bool, int]:
-    """Return a key that sorts quick rows first, rows that have crashed servers late, and hostile rows last."""
+def build_order_key(case: Case) -> tuple[int, bool, int]:
+    """Return a key that sorts quick rows first, rows that have crashed servers late, then packs, and hostile rows last.
+
+    A pack cannot disturb the rows of the suite, because these have run before.
+    """
     place = find_quick_position(case)
-    return case.check.area == ROBUSTNESS, case.row.dangerous, len(_load_quick_positions()) if place is None else place
+    kind = 2 if case.check.area == ROBUSTNESS else int(case.check.area in packs.list_loaded())
+    return kind, case.row.dangerous, len(_load_quick_positions()) if place is None else place
 
 
 def select_quick_rows(cases: Collection[Case], applies: Callable[[Case], bool]) -> list[Case]:
@@ -56,7 +61,11 @@ def select_quick_rows(cases: Collection[Case], applies: Callable[[Case], bool]) 
         if subject not in served and taken[subject] < MAX_SUBSTITUTES and applies(case):
             taken[subject] += 1
             substitutes.add(case.ids)
-    return [case for case in cases if find_quick_position(case) is not None or case.ids in substitutes]
+    return [
+        case
+        for case in cases
+        if find_quick_position(case) is not None or case.ids in substitutes or case.requirement.is_of_pack
+    ]
 
 
 def _build_subject_key(case: Case) -> tuple[str, str | None]:

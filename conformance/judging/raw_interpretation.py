@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from conformance.discovery.control_oracle import as_tensor
+from conformance.discovery.control_answers import as_tensor
 from conformance.discovery.deployed_model import DeployedModel
+from conformance.expect.difference import are_distinct
 from conformance.expect.raw_contents import has_length_prefixes, is_big_endian
 from conformance.expect.unmet import UnmetError
 from conformance.judging.row_judge import RowOutcome
@@ -26,7 +27,7 @@ from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.grpc_request import make_infer_message
-from conformance.wire.tensor import Tensor, find_first_difference
+from conformance.wire.tensor import Tensor
 
 ORDER, FRAMING, CONTENTS = "GRPC-RAW-LITTLE-ENDIAN", "GRPC-RAW-BYTES", "GRPC-RAW"
 
@@ -113,9 +114,7 @@ def _swap_bytes(tensor: Tensor) -> Tensor:
 
 
 def _contains_all_tensors(found: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
-    return bool(found) and all(any(_is_same_tensor(one, tensor) for one in found) for tensor in right)
-
-
-def _is_same_tensor(one: Tensor, other: Tensor) -> bool:
-    is_alike = (one.name, one.datatype, one.shape) == (other.name, other.datatype, other.shape)
-    return is_alike and find_first_difference(one.array, other.array, one.datatype) is None
+    named = {tensor.name: tensor for tensor in found}
+    return bool(found) and all(
+        tensor.name in named and not are_distinct(tensor, named[tensor.name]) for tensor in right
+    )

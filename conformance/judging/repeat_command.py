@@ -23,14 +23,21 @@ MAX_INLINE_BYTES = 1024
 EXPECT_CONTINUE_BYTES = 1024 * 1024
 
 
-def build_repeat_command(steps: Reproduction, settings: Settings, body_file: str | None = None) -> str:
-    """Return a shell command that sends the same bytes again; empty if one curl or one call cannot send them."""
+def build_repeat_command(
+    steps: Reproduction, settings: Settings, body_file: str | None = None, *, names_client: bool = True
+) -> str:
+    """Return a shell command that sends the same bytes again; empty if one curl or one call cannot send them.
+
+    Without `names_client` curl sends its own `User-Agent`, since that of the row has nothing to do with the failure.
+    """
     exchange = steps[-1][0]
     if exchange.as_octets or len(steps[-1]) > 1:
         return ""
     if Reply(exchange).is_over_grpc:
         return _build_call_command(exchange, settings, body_file)
-    return build_curl_command(exchange, settings, body_file) if len(steps) == 1 and _is_curl_capable(exchange) else ""
+    if len(steps) > 1 or not _is_curl_capable(exchange):
+        return ""
+    return build_curl_command(exchange, settings, body_file, names_client=names_client)
 
 
 def _is_curl_capable(exchange: Exchange) -> bool:
@@ -47,11 +54,15 @@ def has_long_body(message: Message) -> bool:
     return len(message.body) > MAX_INLINE_BYTES
 
 
-def build_curl_command(exchange: Exchange, settings: Settings, body_file: str | None = None) -> str:
+def build_curl_command(
+    exchange: Exchange, settings: Settings, body_file: str | None = None, *, names_client: bool = True
+) -> str:
     """Return a shell command that sends the request again and prints the answer with its headers."""
     message, options = exchange.message, exchange.send_options
     shown = [f"{name}: {value if name.lower() == 'host' else '...'}" for name, value in settings.headers]
     names = [name for name, _ in settings.headers]
+    if not names_client:
+        message, names = message.with_header("User-Agent", None), [*names, "User-Agent"]
     shown += ["Transfer-Encoding: chunked"] if options.chunked is not None else []
     shown += ["Connection: close"] if options.closing and message.header("Connection") is None else []
     command = ["curl", "-sS", "-i", "-o", "-", *build_curl_options(message, exchange.url)]
@@ -106,20 +117,23 @@ def _build_call_command(exchange: Exchange, settings: Settings, body_file: str |
     message = exchange.message
     if any(name.lower() != "user-agent" for name, _ in message.headers):
         return ""  # metadata that the program does not send
-    if body_file is None and has_long_body(message):
+    if not has_long_body(message):
+        return f"echo {b64encode(message.body).decode()} | base64 -d | {_build_call_program(exchange, settings)}"
+    if body_file is None:
         return (
             f"(a message of {len(message.body)} bytes: "
             "--conformance-evidence DIR writes it to a file, with a program that sends it)"
         )
+    return f"{_build_call_program(exchange, settings)} < {shlex.quote(body_file)}"
+
+
+def _build_call_program(exchange: Exchange, settings: Settings) -> str:
     channel = build_channel_expression(settings.grpc_address, settings)
     program = (
-        f"import grpc, sys; call = {channel}.unary_unary({message.path!r}); "
+        f"import grpc, sys; call = {channel}.unary_unary({exchange.message.path!r}); "
         f"print(call(sys.stdin.buffer.read(), timeout={settings.timeout:g}{_format_metadata_argument(settings)}))"
     )
-    python = f"python -c {shlex.quote(program)}"
-    if body_file is not None:
-        return f"{python} < {shlex.quote(body_file)}"
-    return f"echo {b64encode(message.body).decode()} | base64 -d | {python}"
+    return f"python -c {shlex.quote(program)}"
 
 
 def build_channel_expression(address: GrpcAddress, settings: Settings) -> str:

@@ -200,13 +200,16 @@ def _list_transport_features(exchange: Exchange) -> Iterator[Feature]:
     """Yield features for the headers, the body size and the send options of a request."""
     if exchange.is_chunked:
         yield "in chunks", "HTTP-CHUNKED"
+    if exchange.send_options.chunk_format.extension:
+        yield "with chunk extensions", "HTTP-CHUNKED"
     for name, value in exchange.message.headers:
         if name.lower() not in IGNORED_HEADERS:
             yield f"with `{name}: {value}`", ""
     for kib in (1, 4, 64, 1024):
         if len(exchange.message.body) > kib * 1024:
             yield f"with a body of more than {kib} KiB", ""
-    yield from ((f'sent as "{part}"', "") for part in exchange.note.split(", ") if part)
+    parts = reversed(exchange.note.split(", "))  # first how chunks are written: their number is rarely the cause
+    yield from ((f'sent as "{part}"', "") for part in parts if part)
 
 
 def _parse_request_json(text: bytes) -> dict[str, Any]:

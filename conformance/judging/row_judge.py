@@ -16,6 +16,7 @@ from conformance.spec.outcome import UNMET_OUTCOMES, Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult, Failure, SentRequests
 from conformance.spec.text import escape_text
 from conformance.transport.credentials import hide
+from conformance.transport.journal import JournalError
 
 # Requirement that advises a refusal -> another one, whose -SAFE is about the answers to its requests as well.
 _SAFE_SUBSTITUTES = {"OIP-DIMENSION-NEGATIVE": "OIP-SIGNATURE"}
@@ -127,11 +128,16 @@ def no_verdict(outcome: Outcome, kind: ReasonKind, message: str, subject: str = 
     return RowOutcome(outcome, message, reason=Reason(kind, subject))
 
 
-def conclude_exception(error: Exception, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
+def conclude_exception(error: BaseException, limit: int = MAX_MESSAGE_CHARS) -> RowOutcome:
     """Return the outcome of a row whose check raised an exception other than `UnmetError`.
 
     An unknown exception is a bug in the suite, which gives the row the outcome `error` and does not stop the run.
+
+    Raises:
+        JournalError: the error, which is none of the row: a call cannot be recorded.
     """
+    if isinstance(error, JournalError):
+        raise error
     text = escape_text(str(error), limit)
     match error:
         case NotApplicableError():

@@ -6,8 +6,8 @@ from dataclasses import replace
 from zlib import crc32
 
 from conformance.discovery import deployed_model
-from conformance.discovery.control_oracle import ControlOracle
-from conformance.discovery.deployed_model import Change, DeployedModel
+from conformance.discovery.control_answers import ControlAnswers
+from conformance.discovery.deployed_model import TENSORS, Change, DeployedModel
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.discovery.offered_extensions import find_missing_service
 from conformance.judging.row_judge import RowOutcome, no_verdict
@@ -15,7 +15,7 @@ from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
 from conformance.spec.check import Case, Check
-from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL, ROBUSTNESS
+from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
 from conformance.transport.target import Target
@@ -23,7 +23,7 @@ from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.tensor import Tensor
 
 # The requirements that a transport without any answer violates; they alone name it.
-ENDPOINTS = ("OIP-ENDPOINTS", "OIP-ENDPOINTS/grpc")
+ENDPOINTS, ANSWERS = ("OIP-ENDPOINTS", "OIP-ENDPOINTS/grpc"), ("OIP-ANSWER", "OIP-ANSWER/grpc")
 DEAD_OVER_HTTP = (
     "the server answers no request over HTTP, but it answers over gRPC: is the path of the URL before /v2 right, or"
     " does a gateway require a header?"
@@ -51,12 +51,12 @@ class RowModels:
         offered, transports = self.discovery_result.offered, self._target.settings.transports
         entry = case.requirement
         broke = case.check.judges_discovery and any(not one.is_deliberate for one in self._target.broken_before)
-        applies = case.check.is_over_grpc or broke or entry.is_of_robustness or self.discovery_result.is_dead_over_http
+        is_beside = entry.is_of_robustness or entry.is_of_pack
+        applies = case.check.is_over_grpc or broke or is_beside or self.discovery_result.is_dead_over_http
         if not (applies or {*OVER_HTTP, PROTOCOL} & set(offered)):
             return conclude_not_applicable(ReasonKind.NOTHING_OVER_HTTP, "the target offers no extension over HTTP")
-        missing = [
-            name for name in (str(entry.extension), *case.row.needs) if name not in (PROTOCOL, ROBUSTNESS, *offered)
-        ]
+        own = () if is_beside else (str(entry.extension),)
+        missing = [name for name in (*own, *case.row.needs) if name not in (PROTOCOL, *offered)]
         if entry.extension not in missing:
             for transport in case.check.over:
                 if transport not in transports:
@@ -90,6 +90,8 @@ class RowModels:
     def _find_unsuitable_model(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
         model, fit = self._find_model(case), case.fit
+        if case.check.infers and model.missing == TENSORS:  # listed by the server; no user named it, and gave them
+            return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, escape_text(model.trouble, 800), model.name)
         if fit is None or model.trouble:
             return None
         lack = fit.describe_mismatch(model.role.inputs, model.role.outputs, is_described=model.is_described)
@@ -130,14 +132,14 @@ class RowModels:
         The rows that judge only whether the endpoints exist run, and fail.
         """
         requirements = case.requirements
-        if case.check.judges_discovery or (requirements[0] in ENDPOINTS and "OIP-ANSWER" not in requirements):
+        if case.check.judges_discovery or (requirements[0] in ENDPOINTS and not {*ANSWERS} & {*requirements}):
             return ""
         if HTTP in case.check.over and self.discovery_result.is_dead_over_http:
             return DEAD_OVER_HTTP
         if not case.check.is_over_grpc:
             return ""
-        is_missing = self._target.probe_once("methods over gRPC", lambda: bool(find_missing_service(self._target)))
-        return MISSING_SERVICE if is_missing else ""
+        is_served = self._target.probe_once("methods over gRPC", lambda: not find_missing_service(self._target))
+        return "" if is_served else MISSING_SERVICE
 
     def explain_unusable_model(self, check: Check, model: Model) -> str:
         """Return why no check can use the model, which may refuse simple requests; empty if the model works."""
@@ -153,7 +155,7 @@ class RowModels:
         """Return a deployed model of a row; the cache keeps the answers to its control requests between checks."""
         found = str(case.row.model), case.check.over == (GRPC,)
         if found not in self._deployed:
-            control = ControlOracle(self._target, is_over_grpc=found[1])
+            control = ControlAnswers(self._target, is_over_grpc=found[1])
             model = replace(deployed_model.from_dict(self.discovery_result.models[found[0]]), control=control)
             self._deployed[found] = self._enable_typed_calls(model) if found[1] else model
         return self._deployed[found]

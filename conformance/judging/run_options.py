@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from conformance.judging import packs
 from conformance.judging.baseline import Baseline
 from conformance.judging.selection import ROLES, Subjects
 from conformance.spec import options
@@ -255,7 +256,12 @@ def read_server_options(given: Any, ini: Ini, from_controller: Mapping[str, Any]
         target = replace(target, url=recording.url, grpc=recording.grpc or None)
     if not (target.url or target.grpc):
         raise UserError(f"--target-config {config_file} has no url: add one, or give --target-url")
-    subjects = Subjects(tuple(target.models), robustness=_is_robustness_requested(given, recording))
+    own, named = packs.split_extensions(target.extensions)
+    if named and getattr(given, "dist", "no") != "no":
+        raise UserError(f"--target-extension {named[0]} cannot be combined with -n: the rows of a pack run alone")
+    target = replace(target, extensions=own)
+    robustness = _is_robustness_requested(given, recording)
+    subjects = Subjects(tuple(target.models), robustness=robustness, packs=named)
     found = ServerOptions(
         target=target,
         file=file,

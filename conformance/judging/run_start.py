@@ -157,7 +157,7 @@ def discover_subjects(
         else:
             is_listed, subjects = resolved != subjects, resolved
             found = session.discover(extensions, subjects, given, lenient=lenient or is_listed, progress=progress)
-            nothing = _explain_nothing_to_judge(session, found)
+            nothing = _explain_nothing_to_judge(session, found, has_packs=bool(subjects.packs))
         return subjects, nothing and (_explain_missing_service(session) or nothing)
     except ContradictedLimitError:
         raise  # an error of the target file, not a result about the target
@@ -186,14 +186,14 @@ def _list_models(session: Session) -> list[str]:
         return placement_search.list_models(session.target)
 
 
-def _explain_nothing_to_judge(session: Session, found: DiscoveryResult) -> NothingToJudge | None:
+def _explain_nothing_to_judge(session: Session, found: DiscoveryResult, *, has_packs: bool) -> NothingToJudge | None:
     settings = session.target.settings
     troubles = tuple(model["trouble"] for model in found.models.values() if model["trouble"])
-    if troubles and not found.offered:
+    if len(troubles) == len(found.models) > 0 and not found.offered:
         return NothingToJudge(MissingKind.WORKING_MODELS, settings.url, troubles)
     is_empty = not (found.roles or found.models)
     # Over gRPC tensors are binary even without an extension.
-    offers_nothing = not found.offered and GRPC not in settings.transports
+    offers_nothing = not found.offered and GRPC not in settings.transports and not has_packs
     if found.coding and (is_empty or offers_nothing):
         return NothingToJudge(MissingKind.PLAIN_CONTENT, settings.url, (escape_text(found.coding, 60),))
     if is_empty:
@@ -216,7 +216,7 @@ def _explain_missing_service(session: Session) -> NothingToJudge | None:
 
 def _explain_missing_models(session: Session, found: DiscoveryResult) -> NothingToJudge:
     settings = session.target.settings
-    if names := _list_models(session):
+    if names := _list_models(session) or found.other_models:
         return NothingToJudge(MissingKind.ROLES_AMONG_MODELS, settings.url, tuple(names))
     if found.silence:
         return NothingToJudge(MissingKind.METADATA, settings.url, (found.silence,))
@@ -256,8 +256,9 @@ def start_run(
     subjects, nothing = discover_subjects(session, subjects, extensions, given, progress)
     if nothing is None:
         return subjects, None
-    # If nothing ever answered, there is no server to judge: perhaps a gateway, or a wrong address.
-    found = _judge_discovery_rows(session, subjects) if session.target.has_answered else []
+    # If nothing ever answered at an address, there is no server to judge: perhaps a gateway, or a wrong address.
+    has_answered = session.target.answered.issuperset(session.target.settings.transports)
+    found = _judge_discovery_rows(session, subjects) if has_answered else []
     return subjects, conclude_nothing_judged(nothing.text(names), found)
 
 

@@ -10,14 +10,15 @@ from conformance.judging.control_checks import STATE_REQUIREMENTS
 from conformance.spec import ledger
 from conformance.spec.check import Case
 
-# Inferences of a row: of checks with many, and of the other checks. Measured with `quick`, with probes and company.
+# Inferences of a row in turn: of checks with many, of other rows, and of rows that must be alone. Measured with `quick`
+# in 16 processes, with probes and company.
 INFERENCES: Mapping[str, float] = {
-    "walk.every-exchange-is-right": 45.0,
-    "walk.each-value-is-right-alone": 4.5,
-    "grpc.every-call-is-right": 45.0,
-    "grpc.each-value-is-right-alone": 4.5,
+    "walk.every-exchange-is-right": 31.0,
+    "walk.each-value-is-right-alone": 6.4,
+    "grpc.every-call-is-right": 16.0,
+    "grpc.each-value-is-right-alone": 5.3,
 }
-USUAL_INFERENCES = 1.6
+USUAL_INFERENCES, ALONE_INFERENCES = 1.6, 4.0
 # Approximate CPU time of the suite per exchange. More than (latency / this time) connections would wait for the suite.
 OWN_EXCHANGE_S = 0.003
 MIN_LATENCY_S = 0.01  # a target that answers faster leaves the suite no time to do other work
@@ -34,19 +35,21 @@ def is_concurrency_safe(case: Case) -> bool:
 
     Rows about one connection may run concurrently, because each session has its own connections. The following rows
     must run alone: rows about discovery or about state that earlier requests leave, rows with requests from Hypothesis,
-    hostile rows, and rows that have crashed servers.
+    hostile rows, rows of packs, and rows that have crashed servers.
     """
     requirement = case.requirements[0]
     is_about_state = requirement in STATE_REQUIREMENTS
-    is_of_robustness = ledger.get_requirement(requirement.removesuffix("/grpc")).is_of_robustness
-    return not (
-        is_about_state or is_of_robustness or case.row.dangerous or case.check.judges_discovery or case.check.explores
-    )
+    entry = ledger.get_requirement(requirement.removesuffix("/grpc"))
+    is_beside = entry.is_of_robustness or entry.is_of_pack
+    return not (is_about_state or is_beside or case.row.dangerous or case.check.judges_discovery or case.check.explores)
 
 
 def estimate_inferences(rows: Iterable[Case]) -> float:
     """Return about how many inferences rows send one after the other."""
-    return sum(INFERENCES.get(check.id, USUAL_INFERENCES) for check, _ in rows)
+    return sum(
+        INFERENCES.get(case.check.id, USUAL_INFERENCES if is_concurrency_safe(case) else ALONE_INFERENCES)
+        for case in rows
+    )
 
 
 def estimate_seconds(rows: Sequence[Case], latency: float, connections: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging import packs
 from conformance.judging.applicability import build_applicability_test
 from conformance.judging.quick_rows import find_quick_position, select_quick_rows
 from conformance.spec.check import Case, Row, list_rows
@@ -23,12 +24,14 @@ class Subjects:
         models: names of deployed models, each judged on every row that it fits (`spec.fit`).
         with_roles: whether the rows of the roles are judged.
         robustness: whether the robustness rows are judged.
+        packs: names of loaded packs, whose rows are judged as well.
     """
 
     models: tuple[str, ...] = ()
     with_roles: bool = True
     party: Party = Party.SERVER
     robustness: bool = False
+    packs: tuple[str, ...] = ()
 
 
 ROLES = Subjects()
@@ -78,12 +81,13 @@ def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]
         return tuple(area for area in checks.CLIENT_AREAS if find_transport(area) in transports)
     http = tuple(area for area in checks.AREAS if area != checks.GRPC) if HTTP in transports else ()
     grpc = (checks.GRPC,) if GRPC in transports else ()
-    return (*http, *grpc, *((ROBUSTNESS,) if subjects.robustness else ()))
+    return (*http, *grpc, *subjects.packs, *((ROBUSTNESS,) if subjects.robustness else ()))
 
 
 def list_area_rows(area: str, subjects: Subjects) -> list[Case]:
     """Return the rows of an area: first rows for roles or without a model, then the rows for each deployed model."""
-    cases = list_rows(checks.list_area_checks(area))
+    of_pack = packs.list_checks(area)
+    cases = list_rows(checks.list_area_checks(area) if of_pack is None else of_pack)
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
     plain = [case for case in cases if _needs_no_deployed_model(case, with_roles=subjects.with_roles)]
@@ -98,7 +102,8 @@ def _needs_no_deployed_model(case: Case, *, with_roles: bool) -> bool:
 
 def find_row(check_id: str, row_id: str, models: Sequence[str] = ()) -> Case | None:
     """Return a row by the ids of check and row, for the roles and the given deployed models, or None."""
-    for area in checks.PACKAGES:
+    pack = None if check_id.partition(".")[0] in checks.PACKAGES else packs.load_pack_of_id(check_id)
+    for area in checks.PACKAGES if pack is None else (pack.name,):
         for case in list_area_rows(area, Subjects(tuple(models))):
             if case.ids == (check_id, row_id):
                 return case
@@ -115,7 +120,8 @@ def is_in_profile(case: Case, profile: str, dangerous: bool) -> bool:
     if case.row.dangerous and not dangerous:
         return False
     return profile == "explore" or not (
-        case.check.explores or (profile == "quick" and find_quick_position(case) is None)
+        case.check.explores
+        or (profile == "quick" and find_quick_position(case) is None and not case.requirement.is_of_pack)
     )
 
 

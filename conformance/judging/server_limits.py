@@ -9,7 +9,8 @@ contains. A server that refuses only one encoding or one size has no such limit,
 datatype whose outputs must support classification: a server may classify some datatypes and decline others. They
 describe only classes of vectors and of batches of vectors: a server may decline other outputs.
 
-A limit of sizes is a limit whatever the status of its refusals: frameworks answer an exception of a model with 500.
+A limit of sizes is a limit whatever the status of its refusals: frameworks answer an exception of a model with 500. So
+is that for tensors without elements. The status is advised against by its own requirement.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
+from conformance.expect.class_texts import CLASS_DATATYPES
 from conformance.expect.refusals import expect_refusal_status, is_error_object
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import (
@@ -44,7 +46,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
-from conformance.wire.datatypes import DATATYPES
+from conformance.wire.datatypes import DATATYPES, MAX_EXACT_INTEGER
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -52,8 +54,10 @@ from conformance.wire.tensor import Tensor
 # The requirement that a server violates if it refuses characters that it accepts as Unicode escapes: a parser may limit
 # the characters of strings (RFC 8259, 9), but must accept each in any spelling.
 _SPELLING = "OIP-WRITTEN"
-# The requirement that a server violates if it refuses bodies of some size in one form alone, without a status for that.
+# Requirements about bodies of a size that is refused in one form alone, without a status for that. A parser may limit
+# its texts (RFC 8259, 9); no standard lets a server limit binary data apart.
 _BODY_SIZE = "OIP-BODY-SIZE"
+_BINARY_SIZE, _RAW_SIZE = "BIN-DATATYPES-I", "GRPC-RAW"
 TOO_LARGE = 413
 MIN_LARGE_BYTES = 64 * 1024  # every server must accept a smaller body
 # gRPC status codes for a message that is too large, with the size from which they can have this meaning. The default
@@ -74,7 +78,6 @@ USUAL_CHARACTER = re.compile(b"[ -~]")
 USUAL_TEXT = re.compile(b"[ -~]*")
 OTHER_SPELLING = re.compile(r'\\["\\/bfnrt]|[^\x00-\x7f]')  # in JSON; each can be a Unicode escape instead
 LONG_INTEGER = re.compile(r"(?<![0-9.eE+\"-])-?[1-9][0-9]{15,}(?![0-9.eE\"])")  # in JSON; a double may not hold it
-MAX_EXACT_INTEGER = 2**53 - 1
 ORDINARY_CLASSES = 2
 MANY_CLASSES = 64  # without a vector to test, a refusal of more classes is a limit if it also refuses one class more
 RANKED_DATATYPE = (
@@ -93,7 +96,8 @@ class ServerLimits:
     def find_exemption(self, _case: Case, unmet: UnmetError, model: Model | None) -> RowOutcome | UnmetError | None:
         """Return `not_applicable` if the server refused a request for a limit; None if the failure is judged.
 
-        A limit that the target reports as its own error is allowed, and advised against: return the advice.
+        A limit that the target reports as its own error, or a limit of JSON without the status for it, is allowed and
+        advised against: return the advice.
         """
         reply = unmet.reply
         if reply is None:
@@ -104,10 +108,11 @@ class ServerLimits:
         limit = self._find_limit(reply, model)
         if not limit:
             unmet.requirement = self._cause or unmet.requirement
-            if self._cause == _BODY_SIZE:
+            if self._cause in (_BODY_SIZE, _BINARY_SIZE, _RAW_SIZE):
                 size = f"{len(reply.exchange.message.body):,} bytes"
                 unmet.actual += f"; the body has {size}, and the server answers as many in the other form"
-            return None
+            unmet.actual += self._suggest_batch_limit(reply, model)
+            return unmet if self._cause == _BODY_SIZE else None
         try:
             expect_refusal_status(reply)
         except UnmetError as advised:
@@ -124,14 +129,13 @@ class ServerLimits:
         if found is None:
             return ""
         try:
-            size = self._find_size_limit(found, reply, model)
+            size = self._find_size_limit(found, reply, model) or self._find_empty_tensor_limit(found, reply, model)
             if size or not _is_declined(reply):
                 return size
             return (
                 self._find_id_limit(found, reply, model)
                 or self._find_character_limit(found, reply, model)
                 or self._find_precision_limit(reply)
-                or self._find_empty_tensor_limit(found, reply, model)
                 or self._find_datatype_limit(found, reply, model)
                 or self._find_rank_limit(found, reply, model)
                 or self._find_class_count_limit(found, reply, model)
@@ -150,6 +154,20 @@ class ServerLimits:
             return ""
         return f"a batch of {found.max_batch_size}, beyond limits.max_batch of the target file"
 
+    def _suggest_batch_limit(self, reply: Reply, model: Model | None) -> str:
+        """Return a hint at `max_batch` if the server refused a batch of a role and answers one item; else empty."""
+        if model is None or model.is_deployed or not model.role.batching or not reply.is_refusal:
+            return ""
+        found = read_request_content(reply.exchange.message, model)
+        if found is None or found.max_batch_size <= 1:
+            return ""
+        one = model.request(model.sample(batch=1), send=model.plain_input_form, want=model.plain_output_form)
+        try:
+            is_answered = self._send_control_request(_encode_request(one, reply)).succeeded
+        except (TargetLostError, NotRecordedError):
+            return ""
+        return "; it answers one item: declare limits.max_batch if it takes no larger batch" if is_answered else ""
+
     # --- size ---
 
     def _find_size_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
@@ -163,20 +181,22 @@ class ServerLimits:
                 outcome = escape_text(self._send_control_request(plain[0]).outcome())
                 return f"too large for the target, which also refuses a simple request of the same size: {outcome}"
         if found.is_binary and self._is_size_refused_as_binary(found, reply):
-            self._cause = _BODY_SIZE
+            self._cause = _RAW_SIZE if reply.is_over_grpc else _BINARY_SIZE
         return ""
 
     def _is_size_accepted_as_binary(self, found: RequestContent, reply: Reply, model: Model) -> bool:
         """Return whether the server accepts as many elements, and as many bytes, as binary data or raw contents."""
         plain = None if found.is_binary else build_control_request(found, self._target, model)
         other = build_stand_in_request(found.size // STAND_IN_BYTES, self._target, "binary")
-        if plain is None or other is None or model.is_own_oracle or found.size < MIN_LARGE_BYTES:
+        if plain is None or other is None or model.is_deployed or found.size < MIN_LARGE_BYTES:
             return False
         controls = (_use_raw_contents(plain), other)
         return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
 
     def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:
         """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them."""
+        if reply.is_over_grpc and self._build_typed_request(found, reply) is None:
+            return False  # no control had as many bytes
         count = found.size // STAND_IN_BYTES
         counts = (count, count + 1, 1) if found.size >= MIN_LARGE_BYTES else ()
         requests = [build_stand_in_request(count, self._target, "binary") for count in counts]
@@ -206,6 +226,15 @@ class ServerLimits:
                 yield [_encode_request(request, reply) for request in requests]
         if found.size >= MIN_LARGE_BYTES and not reply.is_over_grpc and model.role.is_json_capable:
             yield [pad_message(model.request(send="json").message(), found.size)]
+        typed = self._build_typed_request(found, reply) if reply.is_over_grpc else None
+        if found.size >= MIN_LARGE_BYTES and typed:
+            yield [typed]
+
+    def _build_typed_request(self, found: RequestContent, reply: Reply) -> Message | None:
+        """Return a call with typed contents that has at least the same length, or None."""
+        request = build_stand_in_request(found.size // STAND_IN_BYTES + 1, self._target)
+        typed = _encode_request(request, reply) if request else None
+        return typed if typed and len(typed.body) >= found.size else None
 
     def _send_control_request(self, message: Message) -> Reply:
         """Send a control request once and return its reply.
@@ -281,7 +310,7 @@ class ServerLimits:
         It has to refuse empty tensors in both forms: inability to read one form is not a limit.
         """
         plain = build_control_request(found, self._target, model) if found.is_empty else None
-        if plain is None or not _is_declined(self._send_control_request(_encode_request(plain, reply))):
+        if plain is None or not _is_well_formed_refusal(self._send_control_request(_encode_request(plain, reply))):
             return ""
         binary = replace(
             plain, inputs=tuple(replace(one, binary=True) for one in plain.inputs), binary_data_output=True
@@ -306,7 +335,7 @@ class ServerLimits:
         plain = self._build_class_request(found, model, count) if is_more else None
         if plain is None:
             return ""
-        near = count - 1 if model.is_own_oracle else count + 1
+        near = count - 1 if model.is_deployed else count + 1
         one, as_many, neighbour = (
             self._send_control_request(
                 _encode_request(
@@ -329,7 +358,7 @@ class ServerLimits:
             vectors = self._find_vector_model(spec.datatype)
             if vectors is not None:
                 return _request_classes(vectors, vectors.role.outputs[0].name, [vectors.tensor([1] * (count + 2))])
-        is_asked = count > MANY_CLASSES or (model.is_own_oracle and count > ORDINARY_CLASSES + 1)
+        is_asked = count > MANY_CLASSES or (model.is_deployed and count > ORDINARY_CLASSES + 1)
         plain = build_control_request(found, self._target, model) if is_asked else None
         return plain and replace(plain, outputs=tuple(map(RequestedOutput, found.class_counts)))
 
@@ -379,7 +408,7 @@ class ServerLimits:
         if _is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
-        return True if output is not None and output.datatype == "BYTES" else None
+        return True if output is not None and output.datatype in CLASS_DATATYPES else None
 
 
 def _list_classified_outputs(found: RequestContent, model: Model) -> list[TensorSpec]:
@@ -389,7 +418,7 @@ def _list_classified_outputs(found: RequestContent, model: Model) -> list[Tensor
 
 def _has_items_of_several_dimensions(spec: TensorSpec, model: Model) -> bool:
     """Return whether an output has more dimensions than a vector or a batch of vectors."""
-    is_batch = model.is_own_oracle and spec.shape[:1] == (-1,)  # perhaps; a role declares the shape of one item
+    is_batch = model.is_deployed and spec.shape[:1] == (-1,)  # perhaps; a role declares the shape of one item
     return len(spec.shape) > (2 if is_batch else 1)
 
 

@@ -149,7 +149,7 @@ class Session:
 
     def _record_crash(self, lost: TargetLostError) -> None:
         """Record that the last request got no valid answer, if the server crashed after this request."""
-        if lost.has_died and self.target.last is not None:
+        if lost.has_died and self.target.last is not None and self.target.last.status is None:
             last = Reply(self.target.last)
             self.target.broken.append(BrokenRequest(DISCOVERY_SCOPE, last, last, str(lost)))
 

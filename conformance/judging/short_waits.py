@@ -131,9 +131,11 @@ class ShortWaits:
             yield
         except UnmetError as error:
             named = name_requirement(case, error)
-            if error.reply is None or is_wait(error.reply.exchange):
+            silent = error.reply.exchange if error.reply and is_wait(error.reply.exchange) else None
+            if error.reply is None or silent:
                 self._raise_if_slow(named)
-            if self._unanswered[named] < MAX_UNANSWERED_ROWS:
+            rests_on_short_wait = silent is None or silent.is_short_wait
+            if self._unanswered[named] < MAX_UNANSWERED_ROWS and rests_on_short_wait:
                 self._raise_if_short_wait(named)
             raise
         except (BlockedError, NotApplicableError) as error:

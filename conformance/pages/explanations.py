@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from conformance import checks
+from conformance.judging import packs
 from conformance.pages import requirement_facts
 from conformance.spec import ledger
 from conformance.spec.check import Case, Check
@@ -48,6 +49,11 @@ def explain(name: str) -> str:
         return format_lines(check.id, describe_check(check))
     if fault := reference_faults.load().get(name.lower()):
         return format_lines(fault.name, describe_fault(fault))
+    if pack := packs.load_pack_of_id(name):
+        if entry := pack.requirements.get(ledger.normalise_id(name)):
+            return format_lines(entry.id, describe_requirement(entry))
+        if check := next((check for check in pack.checks if check.id == name.lower()), None):
+            return format_lines(check.id, describe_check(check))
     raise UnknownNameError(name, find_similar_names([*ledger.load(), *known, *reference_faults.load()], name))
 
 
@@ -62,23 +68,24 @@ def describe_requirement(entry: Requirement) -> Lines:
     yield "Level", f"{entry.level}, {entry.basis}"
     if entry.concern:
         yield "Concern", f"{entry.concern}: {CONCERNS[entry.concern]}"
-    yield "Extension", f"{entry.extension}, area {entry.area}"
+    yield "Extension", f"{entry.extension}, {'of a pack' if entry.is_of_pack else f'area {entry.area}'}"
     yield "Statement", entry.statement
     yield from (("Source", text) for source in entry.sources for text in (str(source), source.url))
     if entry.note:
         yield "Note", entry.note
-    found = requirement_facts.map_checks().get(entry.id, ())
+    of_pack = packs.list_checks(entry.extension) if entry.is_of_pack else None
+    found = requirement_facts.map_checks(of_pack).get(entry.id, ())
     yield from (("Checks", f"{each.check.id} ({requirement_facts.describe_row_count(each)})") for each in found)
     if not found:
         yield "Checks", "none"
-    about = requirement_facts.find_faults(entry.id).about
+    about = () if entry.is_of_pack else requirement_facts.find_faults(entry.id).about
     if about:
         yield "Faults", join_some([fault.name for fault in about], MAX_SHOWN_NAMES)
     if entry.look_alike:
         yield "Spared", f"a valid server that looks wrong: {entry.look_alike}"
     if grpc_id := ledger.find_grpc_id(entry.id):
         yield "Over gRPC", grpc_id
-    if entry.url:
+    if entry.url and not entry.is_of_pack:
         yield "Page", entry.url
 
 
@@ -116,6 +123,8 @@ def _list_options(check: Check) -> Iterator[str]:
         yield "--target-grpc=HOST:PORT"
     if requirement_facts.needs_target_model(check):
         yield "--target-model NAME"
+    if packs.list_checks(check.area) is not None:
+        yield f"--target-extension={check.area}"
     if check.explores:
         yield "--conformance-profile=explore"
     if check.area == ROBUSTNESS:

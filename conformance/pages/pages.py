@@ -1,4 +1,4 @@
-"""Renders the pages of `docs/requirements`: an index, a page for each area, a glossary.
+"""Renders the pages of requirements: an index, a page for each area, a glossary.
 
 Strategy: the templates hold the text; this module provides their data and the Markdown filters. The pages are
 generated from the ledger, the checks, the fixtures, the faults and the results alone; do not edit them by hand.
@@ -24,7 +24,7 @@ from conformance.spec.ledger import AREAS, CONCERNS, Level, Requirement
 from conformance.spec.links import format_page_name
 
 NOTICE = (
-    "Written by `oip-conformance requirements -o docs/requirements`. Edit `conformance/spec/requirements/` "
+    "Written by `oip-conformance requirements -o DIR`. Edit `conformance/spec/requirements/` "
     "and `conformance/pages/` instead."
 )
 MAX_FAULTS = 8  # faults that target a requirement; more are folded
@@ -178,7 +178,7 @@ def link_ids(text: str, own: str, folder: str = "") -> str:
 
 
 def link_requirement(requirement_id: str, folder: str = "") -> str:
-    """Return a link to a requirement; `folder` is the path from the page to `docs/requirements`."""
+    """Return a link to a requirement; `folder` is the path from the page to those of requirements."""
     entry = ledger.get_requirement(requirement_id)
     return f"[{entry.id}]({folder}{format_page_name(entry.page)}#{entry.id})"
 

@@ -77,10 +77,10 @@ def list_checks() -> tuple[Check, ...]:
 
 
 @cache
-def map_checks() -> Mapping[str, Sequence[RequirementCheck]]:
-    """Return requirement id -> the checks that cover it, in the order of the suite."""
+def map_checks(of_pack: tuple[Check, ...] | None = None) -> Mapping[str, Sequence[RequirementCheck]]:
+    """Return requirement id -> the checks that cover it, in the order of the suite or of a pack."""
     found: dict[str, dict[str, tuple[Check, list[Row]]]] = {}
-    for case in list_rows(list_checks()):
+    for case in list_rows(list_checks() if of_pack is None else of_pack):
         for requirement in case.requirements:
             found.setdefault(requirement, {}).setdefault(case.check.id, (case.check, []))[1].append(case.row)
     return {name: [RequirementCheck(check, tuple(rows)) for check, rows in own.values()] for name, own in found.items()}

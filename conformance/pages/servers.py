@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.report.comparison import count_represented_rows, remove_body
+from conformance.report.report_file import read_folder
 from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Requirement
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
@@ -56,9 +56,12 @@ class ServerResult:
 
 
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
-    """Load the reports in a folder, sorted by file name; omit the bundled server's report unless `bundled` is set."""
-    files = sorted(path for path in folder.glob("*.json") if bundled or path.stem != BUNDLED)
-    return tuple(_read_report(path.stem, json.loads(path.read_bytes())) for path in files)
+    """Load the reports in a folder, sorted by file name; omit the bundled server's report unless `bundled` is set.
+
+    Raises:
+        ReportError: a file is not a report.
+    """
+    return tuple(_read_report(*pair) for pair in read_folder(folder) if bundled or pair[0] != BUNDLED)
 
 
 def _read_report(stem: str, report: Report) -> ServerResult:

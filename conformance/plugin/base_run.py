@@ -16,6 +16,7 @@ from conformance.discovery.discovery_result import DiscoveryResult, Progress, ig
 from conformance.judging.conclusion import Conclusion
 from conformance.judging.run_options import RunOptions
 from conformance.judging.selection import Subjects
+from conformance.judging.session import DISCOVERY_SCOPE
 from conformance.plugin.collection import SELECTION_KEY, RunSelection
 from conformance.report.output_files import OutputWriter, claim_folder
 from conformance.spec.check import Case
@@ -38,7 +39,8 @@ class BaseRun(ABC):
         conclusion: the conclusion of the run; None until the run has finished, or has found nothing to judge.
         stopped: pytest's reason for stopping the run early; empty if it was not stopped.
         was_cut_short: whether an option such as `-x` stopped the run, rather than a person.
-        output: writes the output files, and records whether all of them were written.
+        output: writes the output files, and records which of them cannot be written.
+        is_recorded: whether the recording, if any, has every call.
     """
 
     party: ClassVar[Party]
@@ -51,7 +53,7 @@ class BaseRun(ABC):
         self.results: list[CheckResult] = []
         self.conclusion: Conclusion | None = None
         self.stopped = ""
-        self.was_cut_short = False
+        self.was_cut_short, self.is_recorded = False, True
         self.output = OutputWriter()
         self.started = format_now()
         self._config = config
@@ -59,12 +61,22 @@ class BaseRun(ABC):
     def create_evidence_folder(self) -> None:
         """Create the folder for the evidence, if the user requested evidence.
 
+        The recording of a run that judged nothing is replaced.
+
         Raises:
             pytest.UsageError: the folder cannot be used.
         """
         folder = self.options.evidence
-        if folder is not None and (fault := claim_folder(folder, journal.STALE_PATTERNS)):
+        if folder is None:
+            return
+        journal.remove_without_rows(folder, (DISCOVERY_SCOPE,))
+        if fault := claim_folder(folder, journal.STALE_PATTERNS):
             raise pytest.UsageError(f"--conformance-evidence {folder}: {fault}")
+
+    @property
+    def recording(self) -> str:
+        """The recording, as messages name it."""
+        return f"the recording in {self.options.evidence}"
 
     @property
     def shows_failures(self) -> bool:

@@ -7,7 +7,8 @@ judged area of the suite.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -23,6 +24,7 @@ from conformance.plugin import markers
 from conformance.spec import ledger
 from conformance.spec.check import Case, format_key
 from conformance.spec.result import CheckResult
+from conformance.transport.journal import JournalError
 
 FOLDER = Path(checks.__file__).parent
 
@@ -60,7 +62,7 @@ class Area(pytest.Directory):
     @classmethod
     def from_area(cls, parent: pytest.Collector, area: str) -> Area:
         """Return the collector of an area."""
-        made = super(pytest.Directory, cls).from_parent(parent, path=FOLDER / checks.PACKAGES[area], nodeid=area)
+        made = super(pytest.Directory, cls).from_parent(parent, path=_find_folder(area), nodeid=area)
         made.area = area
         return made
 
@@ -92,7 +94,8 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge the row and store the result in `result`; a failed row raises no exception."""
-        self.result = self.config.stash[SELECTION_KEY].judge(self.case)
+        with _stop_if_unrecorded():
+            self.result = self.config.stash[SELECTION_KEY].judge(self.case)
         requirements = " ".join(self.result.requirements)
         properties = {"check": self.result.label, "outcome": str(self.result.outcome), "requirements": requirements}
         if self.result.failure:
@@ -105,15 +108,30 @@ class CheckItem(pytest.Item):
         return Path(inspect.getfile(body)), body.__code__.co_firstlineno, self.case.key
 
 
+class UnrecordedExit(pytest.exit.Exception):  # type: ignore[name-defined, misc] # it is a class
+    """Ends pytest because a call cannot be recorded; the message says why."""
+
+
+@contextmanager
+def _stop_if_unrecorded() -> Iterator[None]:
+    try:
+        yield
+    except JournalError as error:  # without its frames: pytest shows their arguments, and a row takes minutes
+        raise UnrecordedExit(error.strerror) from None
+
+
 def collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return a collector for the folder of the suite or of a judged area; None for other folders."""
     if path == FOLDER:
         return SuiteFolder.from_parent(parent, path=path)
     selected = parent.config.stash[SELECTION_KEY]
-    found = [
-        area for area in list_areas(selected.subjects, selected.transports) if FOLDER / checks.PACKAGES[area] == path
-    ]
+    found = [area for area in list_areas(selected.subjects, selected.transports) if _find_folder(area) == path]
     return Area.from_area(parent, found[0]) if found else None
+
+
+def _find_folder(area: str) -> Path:
+    """Return the folder of an area's checks; that of a pack is only a name, since its package is elsewhere."""
+    return FOLDER / checks.PACKAGES.get(area, area)
 
 
 def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequence[str]) -> None:
@@ -128,9 +146,9 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
     items.sort(key=_build_item_order_key)
 
 
-def _build_item_order_key(item: pytest.Item) -> tuple[bool, bool, int]:
+def _build_item_order_key(item: pytest.Item) -> tuple[int, bool, int]:
     """Return the sort key of an item; the user's own tests run first, in their order."""
-    return build_order_key(item.case) if isinstance(item, CheckItem) else (False, False, -1)
+    return build_order_key(item.case) if isinstance(item, CheckItem) else (0, False, -1)
 
 
 def run_items(session: pytest.Session, has_passed: Callable[[Case], bool]) -> bool:
@@ -145,8 +163,10 @@ def run_items(session: pytest.Session, has_passed: Callable[[Case], bool]) -> bo
         pytest.Session.Interrupted: a plugin stops the run.
     """
     for item, following in zip_longest(session.items, session.items[1:]):
-        if isinstance(item, CheckItem) and has_passed(item.case):
-            _report_row(item)
+        with _stop_if_unrecorded():
+            passed = item if isinstance(item, CheckItem) and has_passed(item.case) else None
+        if passed is not None:
+            _report_row(passed)
         else:
             # The setup of an item that pytest does not set up must not stay.
             kept = None if isinstance(following, CheckItem) else following
@@ -162,7 +182,8 @@ def _report_row(item: CheckItem) -> None:
     """Report a row that has passed already, in the three phases that plugins expect of a test."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for when in _PHASES:
-        call = pytest.CallInfo.from_call(item.runtest if when == "call" else lambda: None, when)
+        run = item.runtest if when == "call" else lambda: None
+        call = pytest.CallInfo.from_call(run, when, reraise=(KeyboardInterrupt,))  # or Ctrl-C is an error of the row
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         report.was_shown = True  # by the progress line, when the other process ended the row
         item.ihook.pytest_runtest_logreport(report=report)

@@ -18,12 +18,13 @@ from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, json_report, output_files
 from conformance.spec.check import format_key
-from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT
+from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.verdict import EXIT_STATUS
 from conformance.transport import journal
 
+_FAILED = (Outcome.FAIL, Outcome.ERROR, Outcome.FIXED)  # outcomes with which pytest ends with status 1
 FIRST = -2  # the place of discovery in a recording, before scopes that are no rows
 
 
@@ -31,21 +32,24 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, R
     """Conclude the run, write its output files, and return the exit status and the report (None if nothing ran)."""
     if not run.has_started or (run.conclusion is None and config.option.collectonly):
         return exitstatus, None
-    conclusion = run.conclusion or _conclude_run(run, has_ended_normally=_has_ended_normally(config, exitstatus))
+    conclusion = run.conclusion or _conclude_run(run, has_ended_normally=_has_ended_normally(run, config, exitstatus))
     run.conclusion = conclusion
     report = _build_report(run, conclusion)
     _write_reports(run, report)
     if run.options.evidence is not None:
-        run.output.write_or_report(
-            f"the recording in {run.options.evidence}", partial(_merge_recordings, run, run.options.evidence)
-        )
+        finish_recording = _merge_recordings if run.is_recorded else _remove_recordings
+        run.output.write_or_report(run.recording, partial(finish_recording, run, run.options.evidence))
     status = _choose_exit_status(run, conclusion, config, exitstatus)
-    return status if run.output.is_whole else EXIT_STATUS[INCOMPLETE], report
+    return EXIT_STATUS[INCOMPLETE] if run.output.faults else status, report
 
 
-def _has_ended_normally(config: pytest.Config, chosen: int) -> bool:
-    """Return whether pytest ended normally; a run with paths from the user always counts as normal."""
-    return chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or _has_paths(config)
+def _has_ended_normally(run: BaseRun, config: pytest.Config, chosen: int) -> bool:
+    """Return whether pytest ended normally; a run with paths from the user, or with failures of packs alone, did."""
+    others = [result for result in run.results if result.extension not in run.subjects.packs]
+    of_packs_alone = not run.stopped and not any(result.outcome in _FAILED for result in others)
+    is_failed_by_pack = chosen == pytest.ExitCode.TESTS_FAILED and bool(run.subjects.packs) and of_packs_alone
+    is_normal = chosen in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return is_normal or is_failed_by_pack or _has_paths(config)
 
 
 def _has_paths(config: pytest.Config) -> bool:
@@ -65,6 +69,8 @@ def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Con
     verdict, gate = conclusion.verdict, conclusion.gate
     required = run.options.gate
     own = verdict.exit_status(required) if gate is None else gate.exit_status(verdict, conclusion.lost, required)
+    if not own and gate is None:  # the user asked for packs: their verdicts count once the run's own is good
+        own = max((pack.verdict.exit_status(required) for pack in conclusion.packs), default=own)
     if conclusion.judged_nothing and chosen != pytest.ExitCode.INTERRUPTED:
         return own
     if chosen not in (0, 1) and not run.was_cut_short:
@@ -91,7 +97,12 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
     baseline = options.baseline
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
-            options.baseline_file, baseline, results, run.output, is_whole=not missing
+            options.baseline_file,
+            baseline,
+            results,
+            run.output,
+            is_whole=not missing,
+            is_sample=options.profile == "quick",
         )
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
@@ -105,7 +116,14 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
     absent = (label for labels in missing.values() for label in labels)
     is_narrowed = has_ended_normally and not all(_is_excluded(label, run.never) for label in absent)
     return conclude_run(
-        results, missing, baseline, run.stopped, options.gate, coverage=coverage, is_narrowed=is_narrowed
+        results,
+        missing,
+        baseline,
+        run.stopped,
+        options.gate,
+        coverage=coverage,
+        is_narrowed=is_narrowed,
+        packs=run.subjects.packs,
     )
 
 
@@ -122,6 +140,12 @@ def _merge_recordings(run: BaseRun, folder: Path) -> None:
     journal.merge(
         folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options(), run.describe_client()
     )
+
+
+def _remove_recordings(_: BaseRun, folder: Path) -> None:
+    """Remove recordings that lack calls, so that a full disk has room again and the folder can be used again."""
+    for path in (path for pattern in journal.STALE_PATTERNS for path in folder.glob(pattern)):
+        path.unlink()
 
 
 def _build_report(run: BaseRun, conclusion: Conclusion) -> Report:

@@ -44,9 +44,9 @@ class Hooks:
             pytest.UsageError: an option cannot be used.
         """
         self.config = config
-        markers.register(config)
         self.is_worker = hasattr(config, "workerinput")
         self.run = _create_run(config)
+        markers.register(config)  # those of packs as well, which the run has loaded
         self.report: Report | None = None
         self.progress: ProgressLine | None = None
         self._sigterm = signals.interrupt_on_sigterm()
@@ -196,6 +196,9 @@ class Hooks:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Store the reason why the run stops early: Ctrl-C, or the reason of a plugin."""
         self.run.stopped = str(excinfo.value) or "interrupted"
+        if excinfo.type is collection.UnrecordedExit:
+            self.run.is_recorded, self.run.stopped = False, f"cannot write {self.run.recording}: {excinfo.value}"
+            self.run.output.faults.append(self.run.stopped)
         # The exceptions with which pytest and pytest-xdist stop at a failure derive from KeyboardInterrupt.
         self.run.was_cut_short = excinfo.type not in (KeyboardInterrupt, pytest.exit.Exception)
 
@@ -219,7 +222,9 @@ class Hooks:
         if not self.is_worker:
             self.run.stopped = self.run.stopped or str(session.shouldfail or session.shouldstop or "")
             session.exitstatus, self.report = ending.finish(self.run, self.config, exitstatus)
-            results = self.run.conclusion.results if self.run.conclusion else []
+            found = self.run.conclusion
+            of_packs = [result for pack in found.packs for result in pack.results] if found else []
+            results = [*found.results, *of_packs] if found else []
             pytest_reports.finish_junit(
                 self.config, results, self.run.build_rerun_command() if results else "", self.run.party
             )

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from conformance import checks
+from conformance.judging import packs
 from conformance.spec import ledger
 from conformance.spec.check import Case
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS, TRANSPORTS
@@ -36,6 +37,7 @@ def describe_markers() -> Mapping[str, str]:
         ROBUSTNESS: "a row with a hostile request, run with --conformance-robustness",
         **{name: f"a row about the extension {name}" for name in EXTENSIONS},
         **{f"{AREA}{name}": f"a row of the area {name}" for name in checks.PACKAGES},
+        **{mark: f"a row of the pack {name}" for name in packs.list_loaded() for mark in (name, f"{AREA}{name}")},
         **{f"{OVER}{name}": f"a row that is judged over {name}" for name in TRANSPORTS},
     }
 
@@ -96,8 +98,9 @@ def make_keywords_exact(config: pytest.Config, party: Party) -> None:
     if not config.option.keyword:
         return
     areas = [area for area in checks.PACKAGES if (area in checks.CLIENT_AREAS) == (party is Party.CLIENT)]
-    ids = (check.id for area in areas for check in checks.list_area_checks(area))
-    names = {name.lower() for name in (*areas, *ids)}
+    found = [check for area in areas for check in checks.list_area_checks(area)]
+    found += [check for name in packs.list_loaded() for check in packs.list_checks(name) or ()]
+    names = {name.lower() for name in (*areas, *packs.list_loaded(), *(check.id for check in found))}
 
     def replace_word(word: re.Match[str]) -> str:
         return _build_exact_keyword(word[0].lower()) if word[0].lower() in names else word[0]

@@ -61,7 +61,7 @@ def print_duration(run: ServerRun, rows: Sequence[Case], reporter: Any) -> None:
 def print_summary(run: BaseRun, report: Report | None, reporter: Any) -> None:
     """Print the summary and unmet requirements; the most urgent requirements come last, where users see them."""
     conclusion = run.conclusion
-    if conclusion is None or report is None or not (conclusion.results or conclusion.robustness):
+    if conclusion is None or report is None or not (conclusion.results or conclusion.robustness or conclusion.packs):
         return
     from conformance.report.view import build_view  # lazy: needed at the end only
 
@@ -81,7 +81,7 @@ def _list_sections(
     A run with a baseline shows only the differences from it; a run with `-q` shows only unmet requirements. With `-v`
     a section explains the words of the summary.
     """
-    from conformance.report import robustness, terminal_findings  # lazy: needed at the end only
+    from conformance.report import pack_results, robustness, terminal_findings  # lazy: needed at the end only
 
     most = None if run.options.shows_all else terminal_findings.MAX_BLOCKS
     is_whole = not (is_quiet or view.gate)
@@ -100,6 +100,9 @@ def _list_sections(
     if is_whole or view.gate:
         advised = view.choose_blocks(Outcome.ADVISORY)
         yield "advice", terminal_findings.format_advice(advised, max_blocks=most)
+    for pack in view.packs:
+        lines = pack_results.format_lines(pack, rerun, max_blocks=most, is_quiet=not is_whole)
+        yield f"pack {pack.name}", lines
     yield "robustness", robustness.format_lines(view.robustness, rerun, max_blocks=most, is_quiet=not is_whole)
     if is_whole:
         yield "observations", terminal.format_observations(view.observations)
@@ -117,7 +120,8 @@ def _write_lines(reporter: Any, lines: Iterable[Line]) -> None:
 
 
 def print_verdict(run: BaseRun, report: Report | None, reporter: Any) -> None:
-    """Print the workflow commands for GitHub Actions, then the verdict as the last line."""
+    """Print what cannot be written, the workflow commands for GitHub Actions, then the verdict as the last line."""
+    run.output.print_faults()
     conclusion = run.conclusion
     if reporter is None or conclusion is None:
         return

@@ -27,13 +27,14 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.options import format_arguments
 from conformance.spec.report import Options, TargetDetails
-from conformance.spec.text import escape_text
+from conformance.spec.text import escape_text, format_count
 from conformance.transport import client_names
 from conformance.transport.credentials import find_unmaskable_headers
 from conformance.transport.grpc_packages import INSTALL_GRPC, has_grpc
 from conformance.transport.journal import Journal
 from conformance.transport.reference import REFERENCE, ReferenceServer
 from conformance.transport.replay import NotRecordedError, ReplayTarget
+from conformance.transport.restart import MAX_RUNS
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 
@@ -157,7 +158,7 @@ class ServerRun(BaseRun):
             bodies=SavedBodies() if options.recording is None else None,
             seed=self._client_name_seed,
         )
-        target.has_answered = taken is not None  # it answered the controller
+        target.answered = set() if taken is None else set(settings.transports)  # it answered the controller
         if taken is None:
             try:
                 subjects, self.conclusion = start_run(
@@ -183,7 +184,7 @@ class ServerRun(BaseRun):
                 "--conformance-profile": options.profile,
                 "--target-config": Path(file).name,
                 "--target-model": options.subjects.models,
-                "--target-extension": self.extensions,
+                "--target-extension": (*self.extensions, *options.subjects.packs),
                 "--conformance-dangerous": options.dangerous,
                 "--conformance-robustness": options.subjects.robustness,
             }
@@ -237,7 +238,7 @@ class ServerRun(BaseRun):
         The members say whether the target never answered, which row concurrency disturbed, and how long the run waited.
         """
         found: TargetDetails = {}
-        if not self._started_session.target.has_answered:
+        if not self._started_session.target.answered:
             found["unreachable"] = True
         if self.pool and self.pool.disturbed_row:
             found["suffers_from_concurrency"] = self.pool.disturbed_row
@@ -295,9 +296,13 @@ class ServerRun(BaseRun):
         yield from terminal.format_unjudged(conclusion, self.discovery_result)
         if fatal_row := self._started_session.find_fatal_row():
             yield from terminal.format_ways_on(fatal_row)
+        if runs := self._settings.restart.runs:
+            yield f"The restart command ran {format_count(runs, 'time')}, of at most {MAX_RUNS} in a run."
         if output := self._settings.restart.output:
             yield "The restart command failed; the end of its output:"
             yield from (f"      {escape_text(line, 400)}" for line in output.splitlines())
+        if self._started_session.target.limits_rate:
+            yield from terminal.suggest_rate(conclusion)
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
         if self.pool is not None and self.pool.disturbed_row:
             yield from terminal.describe_changed_answer(self.pool.disturbed_row, self.connections)
@@ -307,7 +312,13 @@ class ServerRun(BaseRun):
         arguments = format_arguments(
             {
                 **self._find_address_options(),
-                "--target-model": self.subjects.models,
+                # As the user wrote them, `all` for example; those of the file are in the file.
+                "--target-model": [name for name in self.target.models if name not in self.options.file.models],
+                "--target-extension": [
+                    name
+                    for name in (*self.extensions, *self.subjects.packs)
+                    if name not in self.options.file.extensions
+                ],
                 "--conformance-dangerous": self.options.dangerous,
                 "--conformance-robustness": self.subjects.robustness,
                 "--conformance-seed": self.options.seed,

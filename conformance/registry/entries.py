@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.certification import manifest, other_suite, verifying
 from conformance.certification.manifest import CertificationError, Manifest, ReportedProduct
-from conformance.certification.profiles import OVER_GRPC
+from conformance.certification.profiles import GRPC_ALONE, OVER_GRPC
 from conformance.certification.verifying import Folder, RequiredSigners
 from conformance.registry.policy import Notice, Notices, Policy
 from conformance.report.badge import COLORS
@@ -109,7 +109,9 @@ class Entry:
 
     @property
     def grpc_note(self) -> str:
-        """A note that gRPC was judged, in addition to HTTP or instead of it; empty if only HTTP was judged."""
+        """A note that gRPC was judged, in addition to HTTP or instead of it; empty if the profile says which."""
+        if self.manifest.profile == GRPC_ALONE:
+            return ""
         is_alone = self.is_client and HTTP not in self.folder.report["target"]["transports"]
         return ("gRPC alone" if is_alone else "also gRPC") if self.is_over_grpc else ""
 

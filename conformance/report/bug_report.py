@@ -13,19 +13,20 @@ import shlex
 import tarfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import wrap
 
-from conformance.judging.repeat_command import build_curl_options
+from conformance.judging.client_name_trials import CLIENT_NAME
+from conformance.judging.repeat_command import build_curl_options, has_long_body
 from conformance.report.markdown import code, fence_lines, text
 from conformance.report.page_markdown import render_prose
 from conformance.roles.roles import Role, TensorSpec
 from conformance.spec import files, ledger
-from conformance.spec.check import format_label
+from conformance.spec.check import Case, format_label
 from conformance.spec.extensions import GRPC
 from conformance.spec.ledger import Concern, Requirement
-from conformance.spec.report import Failure
+from conformance.spec.report import Failure, Pattern
 from conformance.spec.result import MessageEvidence
 from conformance.spec.text import format_count, join_some
 from conformance.wire.request import Message
@@ -37,15 +38,6 @@ MAX_ARCHIVE_BYTES = 32 * 1024  # bytes of a packed reproduction; trackers limit 
 _IDENTITY_HEADER = "Accept-Encoding: identity"
 # The files of an evidence folder that reproduce a failure.
 _PROGRAM_FILES = ("repro.sh", "repro.py", "request.bin", "course")
-
-# The clients that notice a bug, by the concern of the unmet requirement.
-_WHO_NOTICES: Mapping[Concern | None, str] = {
-    Concern.EXCHANGE: "Clients that send such a request get a wrong answer, or none.",
-    Concern.REFUSAL: "The protocol forbids such a request. A client that sends one by mistake gets no error, and may "
-    "use a wrong result.",
-    Concern.TRANSPORT: "Clients and proxies that use HTTP, gRPC or JSON in this way cannot exchange data with the "
-    "server, or get wrong data.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +100,8 @@ class Bug:
         rows: the rows that do not meet it, at least one.
         suite: the version of the suite that judged.
         role: the model role of the example; None if the example uses no model, or a deployed model of the server.
+        case: the row of the example in this version of the suite, or None.
+        same_cause: further unmet requirements whose failing rows all fit a failure pattern that violates this one.
     """
 
     server: str
@@ -115,11 +109,38 @@ class Bug:
     rows: Sequence[FailedRow]
     suite: str
     role: Role | None = None
+    case: Case | None = None
+    same_cause: Sequence[str] = ()
+
+    @property
+    def symptom(self) -> str:
+        """A few words that describe how the server behaves."""
+        if not self.example.failure.get("ends_server"):
+            return describe_symptom(self.requirement)
+        request = "a legal request" if self.requirement.concern is Concern.EXCHANGE else "a request"
+        return f"Ends at {request}{' (gRPC)' if self.requirement.transport == GRPC else ''}"
 
     @property
     def example(self) -> FailedRow:
         """The row that the bug report shows in full."""
         return find_simplest(self.rows)
+
+
+def merge_same_causes(bugs: Sequence[Bug], patterns: Sequence[Pattern]) -> list[Bug]:
+    """Merge a bug into another if a failure pattern explains every row of the first, and violates the second."""
+    causes: dict[str, str] = {}
+    ids = {bug.requirement.id for bug in bugs}
+    for bug in bugs:
+        own = bug.requirement.id
+        found = (one["requirement"] for one in patterns if one["missed"].get(own) == len(bug.rows))
+        cause = next((name for name in found if name != own and name in ids and name not in causes), None)
+        if cause is not None and own not in causes.values():
+            causes[own] = cause
+    return [
+        replace(bug, same_cause=[name for name, cause in causes.items() if cause == bug.requirement.id])
+        for bug in bugs
+        if bug.requirement.id not in causes
+    ]
 
 
 def find_simplest(rows: Iterable[FailedRow]) -> FailedRow:
@@ -140,21 +161,16 @@ def render(bug: Bug) -> str:
         ValueError, OSError: the evidence of the example cannot be read.
     """
     example = bug.example
+    sent = example.failure["sent"]
     sections = (
-        [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(describe_symptom(bug.requirement))}"],
-        _summarize_bug(bug),
+        [f"# {text(bug.server, 100)}{': ' if bug.server else ''}{render_prose(bug.symptom)}"],
+        *([[f"Request: {code(sent, 600)}"]] if sent else []),
         ["## Reproduce", "", *_describe_model(bug.role, example.models), *_format_reproduction(example)],
         ["## Expected and actual", "", *fence_lines(_format_difference(example.failure))],
-        ["## What the documents say", "", *_format_sources(bug.requirement)],
+        ["## What the documents say", "", *_format_sources(bug.requirement), *_explain_request(bug)],
         ["## Found with", "", *_list_details(bug)],
     )
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
-
-
-def _summarize_bug(bug: Bug) -> list[str]:
-    sent = bug.example.failure["sent"]
-    lines = [f"Request: {code(sent, 600)}", ""] if sent else []
-    return [*lines, _WHO_NOTICES[bug.requirement.concern]]
 
 
 def _describe_model(role: Role | None, models: Mapping[str, str]) -> Iterator[str]:
@@ -192,6 +208,20 @@ def _format_sources(requirement: Requirement) -> Iterator[str]:
         yield render_prose(requirement.note)
 
 
+def _explain_request(bug: Bug) -> Iterator[str]:
+    """Yield what the documents say about a request that ended the server: the requirement of its own row."""
+    if bug.case is None or not bug.example.failure.get("ends_server"):
+        return
+    own, is_legal = bug.case.requirement, bug.requirement.concern is Concern.EXCHANGE
+    yield ""
+    yield f"The server ended at this request of {code(bug.example.label)}: {render_prose(bug.case.check.claim)}"
+    if own.id != bug.requirement.id:
+        yield ""
+        yield f"The request is legal, because {own.id} says:" if is_legal else f"{own.id} says of the request:"
+        yield ""
+        yield from _format_sources(own)
+
+
 def _list_details(bug: Bug) -> Iterator[str]:
     labels = [row.label for row in bug.rows]
     shown = ", ".join(map(code, labels[:MAX_ROWS]))
@@ -199,6 +229,8 @@ def _list_details(bug: Bug) -> Iterator[str]:
     page = f"[{bug.requirement.id}]({bug.requirement.url})" if bug.requirement.url else code(bug.requirement.id)
     yield f"- Server: {text(bug.server, 100) or 'unknown (server metadata give no name)'}"
     yield f"- Requirement: {page} ({bug.requirement.level})"
+    if bug.same_cause:
+        yield f"- Same cause: {', '.join(map(code, bug.same_cause))}, which only such requests do not meet"
     yield f"- oip-conformance {text(bug.suite)}; {len(labels)} test case{'s' if len(labels) > 1 else ''}: {shown}{more}"
 
 
@@ -214,13 +246,20 @@ def _format_reproduction(row: FailedRow) -> Iterator[str]:
             yield f"The test case sends {row.exchanges} requests; this is the one whose answer is wrong."
             yield "A folder of `--conformance-evidence` has a program that sends all of them."
         return
+    if call := _get_call_command(row):
+        yield from fence_lines(["# needs: pip install grpcio", call], "sh", MAX_ARCHIVE_BYTES)
+        return
     if row.folder is None:
         yield f"The report does not contain all that is needed to send {code(row.failure.get('sent', ''), 600)} again."
         yield "A folder of `--conformance-evidence` has a program that does."
         return
-    if not row.is_over_grpc and (lines := _list_request_lines(row.folder)):
+    if not row.is_over_grpc and (requests := _read_requests(row.folder)):
+        lines = [request.partition(b"\r\n")[0].decode("latin-1").removesuffix(" HTTP/1.1") for request in requests]
         listed = join_some([code(line, 200) for line in lines], MAX_ROWS)
         yield f"The program sends {format_count(len(lines), 'request')} and prints the answers: {listed}."
+        yield "The requests, as Python writes bytes:"
+        yield ""
+        yield from fence_lines(_format_requests(requests), "python", MAX_ARCHIVE_BYTES)
         yield ""
     yield from _format_unpack_commands(row.folder, _build_run_command(row))
 
@@ -233,7 +272,8 @@ def _build_curl(row: FailedRow) -> list[str]:
     line, *headers = evidence["request"]["head"]
     method, _, path = line.partition(" ")
     plain = [] if any(header.lower().startswith("accept-encoding:") for header in headers) else [_IDENTITY_HEADER]
-    sent = [header for header in (*headers, *plain) if not header.startswith("(")]
+    dropped = "(" if row.failure["requirement"] == CLIENT_NAME else ("(", "user-agent:")
+    sent = [header for header in (*headers, *plain) if not header.lower().startswith(dropped)]
     # curl sends a header without a value only if it ends with a semicolon.
     options = [part for header in sent for part in ("-H", f"{header[:-2]};" if header.endswith(": ") else header)]
     asked = build_curl_options(Message(path, method=method), path)
@@ -246,6 +286,16 @@ def _build_curl(row: FailedRow) -> list[str]:
         return [f"{command} \\", f"  {url} \\", f"  --data-binary {shlex.quote(body.decode())}{shown}"]
     encoded = b64encode(body).decode()
     return [f"echo {encoded} | base64 -d |", f"  {command} \\", f"  {url} --data-binary @-{shown}"]
+
+
+def _get_call_command(row: FailedRow) -> str:
+    """Return the command of one line that repeats a gRPC call; empty if it takes several calls, metadata or a file."""
+    evidence, body = row.failure.get("evidence"), _read_body(row)
+    is_single = row.exchanges <= 1 if row.folder is None else not (row.folder / "course").exists()
+    if not (row.is_over_grpc and is_single and evidence) or body is None or has_long_body(Message("", body=body)):
+        return ""
+    is_plain = all(line.lower().startswith("user-agent:") for line in evidence["request"]["head"][1:])
+    return row.failure["repeat"] if is_plain else ""
 
 
 def _read_body(row: FailedRow) -> bytes | None:
@@ -286,11 +336,17 @@ def _format_unpack_commands(folder: Path, run: str) -> Iterator[str]:
     yield from fence_lines(["mkdir repro && cd repro && base64 -d <<'END' | tar xz", *encoded, "END", run], "sh")
 
 
-def _list_request_lines(folder: Path) -> list[str]:
-    """Return the request lines of a reproduction with several requests, in order; empty for a single request."""
+def _read_requests(folder: Path) -> list[bytes]:
+    """Return the requests of a reproduction with several requests, in order; empty for a single request."""
     paths = sorted(path for path in (folder / "course").glob("*") if path.is_file())
-    heads = [files.read_bytes(path, MAX_REQUEST_BYTES).partition(b"\r\n")[0] for path in paths]
-    return [head.decode("latin-1").removesuffix(" HTTP/1.1") for head in heads]
+    return [files.read_bytes(path, MAX_REQUEST_BYTES) for path in paths]
+
+
+def _format_requests(requests: Sequence[bytes]) -> Iterator[str]:
+    """Yield each request as Python bytes, a literal for each line; long ones and many are cut."""
+    for place, request in enumerate(requests[:MAX_ROWS], 1):
+        yield f"# request {place}, {format_count(len(request), 'byte')}{', cut' * (len(request) > MAX_INLINE_BYTES)}"
+        yield from map(repr, request[:MAX_INLINE_BYTES].splitlines(keepends=True))
 
 
 def _pack_program(folder: Path) -> bytes:

@@ -23,7 +23,7 @@ from conformance.report.scope import describe_report_verdict
 from conformance.spec.extensions import OVER_HTTP
 from conformance.spec.ledger import Party
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
-from conformance.spec.report import Failure, Report, ReportRow, find_party
+from conformance.spec.report import Failure, Report, ReportRow, find_party, list_rows
 from conformance.spec.tally import MEANINGS, describe_absence, tally_report
 from conformance.spec.user_error import UserError
 from conformance.spec.verdict import describe_verdict
@@ -213,6 +213,9 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
     **{name: _build_extension_reader(name) for name in OVER_HTTP},
     **{level: _build_met_counter(level) for level in LEVELS},
     **{f"rows: {word}": _build_row_counter(outcome) for outcome, (word, _) in LEGEND.items() if outcome},
+    "packs": lambda report: Cell(
+        "; ".join(f"{p['name']} {p['version']}: {p['verdict']}" for p in report.get("packs", ())) or "0"
+    ),
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
     "suite": _format_suite,
     "profile": _format_options,
@@ -238,7 +241,7 @@ def _collect_observations(reports: Sequence[Report]) -> list[Observation]:
     """Return the observations by requirement, in the order of the ledger."""
     seen: dict[tuple[str, str], list[Counter[str]]] = {}
     for place, report in enumerate(reports):
-        for check in report["rows"]:
+        for check in list_rows(report):
             if check.get("observation"):
                 counts = seen.setdefault((check["requirements"][0], check["check"]), [Counter() for _ in reports])
                 counts[place][remove_body(check["observation"])] += count_represented_rows(check)
@@ -255,7 +258,7 @@ def remove_body(observation: str) -> str:
 def _merge_rows(report: Report, outcomes: Iterable[str]) -> list[Line]:
     """Return the rows with these outcomes, with equivalent rows of a check merged into one line."""
     lines: dict[tuple[str, ...], Line] = {}
-    for check in report["rows"]:
+    for check in list_rows(report):
         if check["outcome"] in outcomes:
             requirement = find_requirement(check)
             key = (check["outcome"], requirement, check["check"], _simplify_message(check))

@@ -19,11 +19,6 @@ TITLE = "oip-conformance"
 MAX_MESSAGE_CHARS = 800
 
 
-def is_github_actions(environment: Mapping[str, str]) -> bool:
-    """Say whether the environment is that of GitHub Actions."""
-    return environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITHUB_STEP_SUMMARY"))
-
-
 def build_commands(report: Report | None, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield workflow commands: at most ten errors (new failures, rows without a verdict) and ten warnings (advice)."""
     if report is None or environment.get("GITHUB_ACTIONS") != "true":

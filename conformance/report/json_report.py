@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.conclusion import Conclusion
+from conformance.judging import packs
+from conformance.judging.conclusion import Conclusion, PackConclusion
 from conformance.report import deployed_models, robustness
 from conformance.report.failure_patterns import find_patterns
 from conformance.spec import data_files
@@ -26,6 +26,7 @@ from conformance.spec.report import (
     Met,
     OptionalMembers,
     Options,
+    PackEntry,
     Report,
     ReportRow,
     TargetDetails,
@@ -44,32 +45,11 @@ MAX_LISTED = 200  # extensions listed by a server
 @cache
 def compute_suite_digest() -> str:
     """Return the SHA-256 of everything that decides a verdict: code, ledger, roles, schemas and fixtures."""
-    digest = hashlib.sha256()
     schemas, fixtures = data_files.find_folder("schemas"), data_files.find_folder("fixtures")
     # In a wheel, schemas and fixtures are inside the package; they are hashed once, under their own names. The program
     # that made the fixtures, and what it reads, are not in the wheel.
     others = {data_files.PACKAGE_FOLDER: ("schemas", "fixtures"), fixtures: ("build.py", "sources")}
-    for folder in (data_files.PACKAGE_FOLDER, schemas, fixtures):
-        for parts in sorted(_walk_files(str(folder), others.get(folder, ()))):
-            with open(os.path.join(folder, *parts), "rb") as file:
-                content = file.read()
-            digest.update(f"{folder.name}/{'/'.join(parts)}\0".encode() + hashlib.sha256(content).digest())
-    return digest.hexdigest()
-
-
-def _walk_files(folder: str, excluded: Collection[str] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the relative path of each file below a folder, except caches, hidden files and `excluded` names.
-
-    There are about 1,300 files; pathlib would take as long as a short run of the suite.
-    """
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name in excluded:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from ((entry.name, *below) for below in _walk_files(entry.path))
-            elif entry.is_file():
-                yield (entry.name,)
+    return data_files.compute_digest((data_files.PACKAGE_FOLDER, schemas, fixtures), others)
 
 
 def build(
@@ -143,11 +123,40 @@ def _build_optional_members(conclusion: Conclusion, party: Party) -> OptionalMem
         found["coverage"] = conclusion.coverage.to_dict()
     if patterns := find_patterns(conclusion.results):
         found["failure_patterns"] = patterns
+    number = sum(result.exchanges for result in conclusion.results)
+    if conclusion.packs:
+        found["packs"] = []
+    for pack in conclusion.packs:
+        found["packs"].append(_build_pack(pack, number))
+        number += sum(result.exchanges for result in pack.results)
     if conclusion.robustness:
-        rows = build_rows(conclusion.robustness, sum(result.exchanges for result in conclusion.results))
+        rows = build_rows(conclusion.robustness, number)
         counted = robustness.from_checks(rows)
         found["robustness"] = {"held": counted.held, "of": counted.of, "rows": rows}
     return found
+
+
+def _build_pack(found: PackConclusion, number: int) -> PackEntry:
+    """Return the entry of a pack; its exchanges are counted from `number`."""
+    pack, verdict = packs.load(found.name), found.verdict
+    entries = verdicts.conclude_requirements(
+        found.results, gaps=found.coverage.gaps, entries=pack.requirements.values()
+    )
+    return {
+        **pack.identity,  # type: ignore[typeddict-item]
+        "verdict": verdict.verdict,
+        "interoperable": verdict.interoperable,
+        "why": verdict.why,
+        "requirements": [
+            {
+                **entry,
+                "statement": pack.requirements[entry["id"]].statement,
+                "source": pack.requirements[entry["id"]].source,
+            }
+            for entry in entries
+        ],
+        "rows": build_rows(found.results, number),
+    }
 
 
 def _build_target(discovery_result: DiscoveryResult, url: str, grpc: str, about: TargetDetails | None) -> TargetEntry:
@@ -226,6 +235,8 @@ def _build_failure(failure: result_types.Failure, *, has_evidence: bool) -> Fail
         "request": failure.request,
         "answer": failure.answer,
     }
+    if failure.ends_server:
+        found["ends_server"] = True
     if failure.evidence and has_evidence:
         found["evidence"] = failure.evidence
     return found

@@ -21,7 +21,7 @@ from conformance.spec import ledger
 from conformance.spec.extensions import GRPC, PROTOCOL, find_transport
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
-from conformance.spec.report import Report, find_party
+from conformance.spec.report import Report, find_party, list_requirements, list_rows
 from conformance.spec.tally import ABSENT, MEANINGS, NOT_APPLICABLE, NOT_JUDGED, NOT_MET, Tally, tally_report
 
 # Kinds of a cell without an outcome: the report lacks the requirement, or nothing was judged.
@@ -237,9 +237,13 @@ class _CellBuilder:
         self._columns, self._links = columns, links
         self._party = next(map(find_party, reports), ledger.Party.SERVER)
         self._words = comparison.words
-        self._entries = [{entry["id"]: entry for entry in report["requirements"]} for report in reports]
+        self._entries = [{entry["id"]: entry for entry in list_requirements(report)} for report in reports]
         self._offered = [
-            {PROTOCOL, *(name for name, entry in report["extensions"].items() if entry["offered"])}
+            {
+                PROTOCOL,
+                *(name for name, entry in report["extensions"].items() if entry["offered"]),
+                *(pack["name"] for pack in report.get("packs", ())),
+            }
             for report in reports
         ]
         self._unmet = [_count_rows(report, NOT_MET) for report in reports]
@@ -348,7 +352,7 @@ def _group_observations(comparison: Comparison) -> list[dict[str, Sequence[tuple
 def _count_rows(report: Report, outcomes: Collection[str]) -> Counter[str]:
     """Count rows with these outcomes; each counts for its unmet requirement, else for its first requirement."""
     counts: Counter[str] = Counter()
-    for row in report["rows"]:
+    for row in list_rows(report):
         if row["outcome"] in outcomes:
             counts[find_requirement(row)] += count_represented_rows(row)
     return counts

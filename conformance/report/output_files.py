@@ -1,6 +1,6 @@
 """Writes the output files of a run atomically, and reports files that cannot be written.
 
-If a requested report or recording is missing, `OutputWriter.is_whole` is False, and the run ends as incomplete.
+If a requested report or recording is missing, `OutputWriter.faults` says so, and the run ends as incomplete.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,21 +19,26 @@ from conformance.spec.user_error import UserError
 
 @dataclass(slots=True)
 class OutputWriter:
-    """Writes output files, and remembers whether all of them were written.
+    """Writes output files, and remembers which of them cannot be written.
 
     Attributes:
-        is_whole: whether no write has failed so far.
+        faults: a line for each failed write, printed beside the verdict: here it would end a line of progress.
     """
 
-    is_whole: bool = True
+    faults: list[str] = field(default_factory=list)
 
     def write_or_report(self, what: str, write: Callable[[], object]) -> None:
-        """Call `write`; if it raises an `OSError`, report on standard error that `what` cannot be written, and why."""
+        """Call `write`; if it raises an `OSError`, store a line that `what` cannot be written, and why."""
         try:
             write()
         except OSError as error:
-            self.is_whole = False
-            sys.stderr.write(f"cannot write {what}: {error.strerror or error}\n")
+            self.faults.append(f"cannot write {what}: {error.strerror or error}")
+
+    def print_faults(self) -> None:
+        """Print the faults on standard error, after what was written on standard output."""
+        sys.stdout.flush()
+        sys.stderr.writelines(f"{fault}\n" for fault in self.faults)
+        sys.stderr.flush()
 
 
 @contextmanager
@@ -92,7 +97,13 @@ def claim_folder(folder: Path, names: tuple[str, ...]) -> str:
 
 
 def update_baseline(
-    path: Path, baseline: Baseline, results: Sequence[CheckResult], writer: OutputWriter, *, is_whole: bool
+    path: Path,
+    baseline: Baseline,
+    results: Sequence[CheckResult],
+    writer: OutputWriter,
+    *,
+    is_whole: bool,
+    is_sample: bool = False,
 ) -> Baseline:
     """Update a baseline file and return the new baseline; a partial run changes nothing.
 
@@ -102,12 +113,14 @@ def update_baseline(
         results: the results of the run, with the baseline applied.
         writer: writes the file.
         is_whole: whether all expected rows ran.
+        is_sample: whether the profile leaves out rows.
     """
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
     if not is_whole:
         sys.stderr.write(f"{path} is unchanged: only a run of all rows can update it\n")
         return baseline
-    text = baseline_file.update_text(path.read_text(encoding="utf-8") if path.exists() else "", results)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = baseline_file.update_text(before, results, is_sample=is_sample)
     writer.write_or_report(f"the baseline {path}", partial(write_atomically, path, text))
     return baseline_file.from_text(text)

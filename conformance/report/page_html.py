@@ -63,11 +63,15 @@ MARKS: Mapping[str, str] = {
     NARROWED: "\u25d0",
     "not_applicable": "\u2013",
 }
+_MARK_STYLE = Markup("").join(
+    Markup('.{} {{ --mark: "{}"; }}\n').format(kind.replace(" ", "-"), mark) for kind, mark in MARKS.items()
+)
 
 
 def render(view: View) -> str:
     """Render the page, with a newline at its end."""
     style, *scripts = (_read_inline_file(name) for name in ("page.css", *SCRIPTS))
+    style += _MARK_STYLE
     runnable = " ".join(f"'{compute_csp_hash(script)}'" for script in scripts)
     return _load_template().render(
         view=view,
@@ -82,7 +86,6 @@ def render(view: View) -> str:
         concerns=CONCERNS,
         gate_sentence=describe_gate(view.gate) if view.gate else "",
         words=WORDS,
-        marks=MARKS,
         titles=TITLES,
         legend={outcome: (words.long, view.words.explain(outcome)) for outcome, words in OUTCOME_WORDS.items()},
         most_first=MAX_FIRST_BLOCKS,
@@ -218,7 +221,8 @@ def _has_no_verdict(entry: Requirement) -> bool:
 def _build_anchor_variables(view: View) -> dict[str, Any]:
     """Return the template variables and functions that provide anchors."""
     hostile = view.robustness
-    shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ())]
+    of_packs = [block for pack in view.packs for block in (*pack.blocks, *pack.advised)]
+    shown = [*view.blocks, *view.advised, *(hostile.blocks if hostile else ()), *of_packs]
     stuck = [*view.stuck, *(hostile.stuck if hostile else ())]
     groups = [*(group for block in shown for group in block.groups), *stuck]
     rows = anchors.build_row_anchors(row for group in groups for row in group.rows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from conformance.report.failure_patterns import format_pattern
 from conformance.report.findings import Group, Observation, format_label, list_texts, summarize_message
 from conformance.report.markdown import code, fence_lines, table, text
+from conformance.report.pack_results import PackResults
 from conformance.report.view import Requirement, View, describe_gate
 from conformance.spec.ledger import Concern
 from conformance.spec.outcome import OUTCOME_WORDINGS, Outcome
@@ -19,7 +20,7 @@ from conformance.spec.text import escape_text
 
 MAX_PAGE_BYTES = 1024 * 1024
 # Each section may fill the page up to this fraction of the limit, to leave room for later sections.
-SHARES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.98)
+SHARES = (0.6, 0.7, 0.8, 0.83, 0.87, 0.91, 0.95, 0.98)
 MAX_ROWS = 10
 MAX_DIFFERENCES = 50
 MAX_NEEDS = 3  # shown reasons, and roles, of an unjudged MUST
@@ -177,6 +178,7 @@ def _build_sections(view: View) -> Sequence[Section]:
         ),
         Section("Advice", "", list(map(_format_advice, view.advice)), ("piece of advice", "pieces of advice")),
         _build_robustness_section(view),
+        Section("Packs", "", [line for pack in view.packs for line in _format_pack(view, pack)], ("line", "lines")),
         Section(
             "Observations",
             f"What this {view.words.judged} does where the documents leave a choice. "
@@ -205,6 +207,18 @@ def _build_robustness_section(view: View) -> Section:
     pieces = [_format_group(view, group) for group in groups]
     intro = f"{found.sentence}. It does not affect the verdict." if found else ""
     return Section("Robustness", intro, pieces or ([""] if found else []), ("failure", "failures"))
+
+
+def _format_pack(view: View, pack: PackResults) -> Iterator[str]:
+    """Yield the verdict of a pack, its requirements, and what is not met."""
+    yield f"### {code(pack.name, 120)}\n\n{text(pack.sentence)}. It does not affect the verdict.\n"
+    rows = [
+        [code(e["id"]), e["level"], e["verdict"].replace("_", " "), text(e.get("statement", ""))]
+        for e in pack.entry["requirements"]
+    ]
+    yield "\n".join(table(["requirement", "level", "outcome", "statement"], rows)) + "\n"
+    groups = [group for block in (*pack.blocks, *pack.advised) for group in block.groups] + pack.stuck
+    yield from (_format_group(view, group) for group in groups)
 
 
 def _format_group(view: View, group: Group) -> str:

@@ -1,6 +1,7 @@
 """Compares two reports of one server: new failures, vanished rows and fixed rows.
 
-A vanished row counts as a regression, because a run without some checks has fewer failures.
+A vanished row counts as a regression, because a run without some checks has fewer failures. A row that fails for
+another requirement than before is a new failure, as it is with a baseline of the old report.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from conformance.judging.baseline import is_explained
+from conformance.spec.outcome import Outcome
 from conformance.spec.report import Report, ReportRow
 from conformance.spec.text import escape_text
 
@@ -21,7 +24,7 @@ class Regression:
     """The differences of a report from an earlier report; each entry is a line of text.
 
     Attributes:
-        new: rows that fail and did not fail before, or were not judged before.
+        new: rows that fail and did not fail before, at least not for this requirement, or were not judged before.
         vanished: rows that were judged before and are now absent or not judged.
         fixed: rows that failed before and are met now.
     """
@@ -49,7 +52,9 @@ def compare(old: Report, new: Report) -> Regression:
     judged = {key for key, row in before.items() if row["outcome"] in (*FAILED, *MET)}
     still = {key for key, row in after.items() if row["outcome"] in (*FAILED, *MET)}
     return Regression(
-        tuple(_format_row(after[key]) for key in after if key in failing and _find_outcome(before, key) not in FAILED),
+        tuple(
+            _format_row(after[key]) for key in after if key in failing and not _is_known(before.get(key), after[key])
+        ),
         tuple(_format_change(before[key], after.get(key)) for key in before if key in judged - still),
         tuple(
             _format_row(before[key])
@@ -61,6 +66,16 @@ def compare(old: Report, new: Report) -> Regression:
 
 def _map_rows(report: Report) -> Rows:
     return {(row["check"], row["row"]): row for row in report["rows"]}
+
+
+def _is_known(old: ReportRow | None, row: ReportRow) -> bool:
+    """Return whether a failure of the old report explains a row that fails or is not judged."""
+    if old is None or old["outcome"] not in FAILED:
+        return False
+    unmet = row["failure"]["requirement"] if row["failure"] else None
+    if old["failure"] is None and old["outcome"] == Outcome.ERROR:
+        return unmet is None  # it was not judged, so a baseline has no entry for it
+    return is_explained(old["failure"]["requirement"] if old["failure"] else None, unmet)
 
 
 def _find_outcome(rows: Rows, key: tuple[str, str]) -> str:

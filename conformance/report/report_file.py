@@ -54,6 +54,16 @@ def read(path: Path, *, is_whole: bool = True) -> Report:
     return cast("Report", report)  # the schema says so
 
 
+def read_folder(folder: Path) -> list[tuple[str, Report]]:
+    """Read every report, or summary of one, in a folder; return each with the name of its file without suffixes.
+
+    Raises:
+        ReportError: see `read`.
+    """
+    paths = sorted(folder.glob("*.json*"))
+    return [(path.name.partition(".json")[0], read(path, is_whole=False)) for path in paths]
+
+
 def _is_valid(report: Mapping[str, Any]) -> bool:
     """Say whether a report matches the schema; `jsonschema_rs` needs milliseconds, `jsonschema` a second."""
     try:

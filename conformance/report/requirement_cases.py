@@ -55,10 +55,11 @@ def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party
         party: the judged party.
     """
     rows = group_by_requirement(results)
-    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in conclude_requirements(results, party)}
-    return [
-        _build_case(entry, verdicts[name], rows[name], rerun) for name, entry in ledger.load().items() if rows.get(name)
-    ]
+    of_packs = [entry for name in rows if (entry := ledger.get_requirement(name)).is_of_pack]
+    entries = [*(entry for name, entry in ledger.load().items() if name in rows), *of_packs]
+    concluded = [*conclude_requirements(results, party), *conclude_requirements(results, entries=of_packs)]
+    verdicts = {entry["id"]: Outcome(entry["verdict"]) for entry in concluded}
+    return [_build_case(entry, verdicts[entry.id], rows[entry.id], rerun) for entry in entries]
 
 
 def _build_case(entry: Requirement, verdict: Outcome, rows: Sequence[CheckResult], rerun: str) -> Case:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from conformance.report.findings import find_requirement, find_statement
 from conformance.spec import ledger
-from conformance.spec.report import Report
+from conformance.spec.report import Report, list_requirements, list_rows
 from conformance.spec.tally import MET, NOT_MET
 from conformance.spec.text import format_count
 
@@ -82,7 +82,7 @@ def find_changes(older: Report, newer: Report) -> Iterator[RequirementChange]:
 
     They are in the order of the installed ledger; unknown requirements come last.
     """
-    levels = {entry["id"]: entry["level"] for report in (older, newer) for entry in report["requirements"]}
+    levels = {entry["id"]: entry["level"] for report in (older, newer) for entry in list_requirements(report)}
     before, after = map_verdicts(older), map_verdicts(newer)
     rows_before, rows_after = count_unmet_rows(older), count_unmet_rows(newer)
     for name in order_requirements(levels):
@@ -111,13 +111,13 @@ class RequirementOutcomes:
 def list_outcomes(reports: Sequence[Report]) -> list[RequirementOutcomes]:
     """Return the requirements of reports in the order of the installed ledger; unknown requirements come last."""
     verdicts = [map_verdicts(report) for report in reports]
-    entries = {entry["id"]: entry for report in reports for entry in report["requirements"]}
+    entries = {entry["id"]: entry for report in reports for entry in list_requirements(report)}
     return [
         RequirementOutcomes(
             name,
             entries[name]["level"],
             entries[name]["area"],
-            find_statement(name),
+            find_statement(name) or entries[name].get("statement", ""),
             [own.get(name, "") for own in verdicts],
         )
         for name in order_requirements(entries)
@@ -126,12 +126,12 @@ def list_outcomes(reports: Sequence[Report]) -> list[RequirementOutcomes]:
 
 def map_verdicts(report: Report) -> dict[str, str]:
     """Return the verdict of each requirement of a report."""
-    return {entry["id"]: entry["verdict"] for entry in report["requirements"]}
+    return {entry["id"]: entry["verdict"] for entry in list_requirements(report)}
 
 
 def count_unmet_rows(report: Report) -> Counter[str]:
     """Count the rows that do not meet each requirement."""
-    unmet = [check for check in report["rows"] if check["outcome"] in NOT_MET and check["failure"]]
+    unmet = [check for check in list_rows(report) if check["outcome"] in NOT_MET and check["failure"]]
     return Counter(map(find_requirement, unmet))
 
 

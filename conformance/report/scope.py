@@ -43,13 +43,19 @@ def describe_report_verdict(report: Report) -> str:
 
 
 def describe_limits_of(report: Report) -> str:
-    """Return the declared limits of the target of a report in words; empty if there are none."""
-    return describe_limits(report["target"].get("limits"))
+    """Return what limits the verdict, in words: the declared limits of the target, and that only gRPC is judged."""
+    declared = describe_limits(report["target"].get("limits"))
+    return " ".join(filter(None, (declared, "over gRPC alone" if covers_grpc_alone(report) else "")))
+
+
+def covers_grpc_alone(report: Report) -> bool:
+    """Whether a server is judged over gRPC, and nothing of it over HTTP."""
+    return list_transports(report) == [TRANSPORT_NAMES[GRPC]] and find_party(report) is Party.SERVER
 
 
 def _explain_transports(report: Report) -> str:
     """Return ", " and the reason why only gRPC is judged; empty if HTTP is judged, or for a client."""
-    if list_transports(report) != [TRANSPORT_NAMES[GRPC]] or find_party(report) is not Party.SERVER:
+    if not covers_grpc_alone(report):
         return ""
     is_over_http = report["target"]["url"].startswith("http")
     return ", since it offers none of the extensions over HTTP" if is_over_http else ", since the run had no HTTP URL"

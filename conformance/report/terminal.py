@@ -10,7 +10,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
 from conformance.report.findings import Observation
-from conformance.report.scope import describe_limits_of
+from conformance.report.scope import covers_grpc_alone
 from conformance.roles import roles
 from conformance.roles.declared_limits import describe_limits
 from conformance.spec.coverage import Coverage
@@ -45,6 +45,7 @@ ONLY_WITH_BASELINE = (Outcome.KNOWN_FAILURE, Outcome.FIXED)
 COLORS = {CONFORMANT: "green", PARTIAL: "cyan", NONCONFORMANT: "red", INCOMPLETE: "yellow", NARROWED: "cyan"}
 CONCERN_WIDTH = 12
 MIN_SHOWN_WAIT_S = 1.0
+MAX_NAMED_ROLES = 4  # more are a deployment of the roles
 MIN_SHOWN_RUN_S = 60.0
 # The environment variable with the file descriptor to which the duration of a run is written as well.
 DURATION_VARIABLE = "OIP_CONFORMANCE_DURATION_FD"
@@ -84,9 +85,12 @@ def format_duration(seconds: float, latency: float, connections: int) -> Iterato
 
 
 def _format_roles(discovery_result: DiscoveryResult) -> Iterator[str]:
-    """Yield the number of filled roles, and a line for each model that has the name of a role but is another model."""
-    if discovery_result.roles or discovery_result.other_models:
-        yield f"roles       {len(discovery_result.roles)} of {len(roles.load())} filled"
+    """Yield the number of roles, their names if they are few, and each model that only has the name of a role."""
+    found = discovery_result.roles
+    if found or discovery_result.other_models:
+        # a user's own model may have the name of a role, and is judged as that role
+        which = f" ({escape_text(', '.join(found), 80)})" if len(found) <= MAX_NAMED_ROLES else ""
+        yield f"roles       {len(found)} of {len(roles.load())} filled{which if found else ''}"
         yield from (f"{'':12}{line}" for line in discovery_result.describe_other_models())
 
 
@@ -110,6 +114,13 @@ def describe_changed_answer(row: str, connections: int) -> Iterator[str]:
         f"With {connections} concurrent connections the target answered {escape_text(row)} differently than with one. "
         "The suite used the answer with one connection, and ran the remaining rows one after another."
     )
+
+
+def suggest_rate(conclusion: Conclusion) -> Iterator[str]:
+    """Yield advice about a server that limits the rate of requests, if rows have no verdict."""
+    has_none = any(result.outcome in (Outcome.BLOCKED, Outcome.ERROR) for result in conclusion.results)
+    if has_none or conclusion.coverage.deployments:
+        yield "The server answered 429 (too many requests): --target-rate N sends at most N requests per second."
 
 
 def describe_waits(results: Iterable[CheckResult], seconds: float) -> Iterator[str]:
@@ -191,12 +202,17 @@ def format_unjudged(conclusion: Conclusion, discovery_result: DiscoveryResult) -
     if lost:
         yield f"{len(lost)} rows are not judged: {lost[0].message}"
     yield from deployed_models.format_unjudged(results, discovery_result)
-    idle = [result for result in results if result.has_reason(ReasonKind.NOTHING_OVER_HTTP)]
-    if idle:
+    if idle := _list_idle_rows(results):
         yield f"{len(idle)} rows over HTTP do not apply: {idle[0].message}. The verdict covers gRPC only."
+        yield f"To judge the base protocol over HTTP as well, use --target-extension={PROTOCOL}."
     if not conclusion.is_narrowed:
         yield from _format_deployments(conclusion.coverage)
         yield from _format_optional_roles(results, conclusion.coverage)
+
+
+def _list_idle_rows(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """Return the rows over HTTP of a server that offers no extension over HTTP; only gRPC is judged."""
+    return [result for result in results if result.has_reason(ReasonKind.NOTHING_OVER_HTTP)]
 
 
 def format_ways_on(fatal_row: str) -> Iterator[str]:
@@ -221,13 +237,13 @@ def _format_deployments(coverage: Coverage) -> Iterator[str]:
     if not coverage.deployments:
         return
     count = sum(len(one.musts) for one in needed) or "none"
-    rows = f"Rows skipped because no model fills their role: {coverage.waiting}."
+    rows = f"Rows of MUSTs whose role no model fills, in this profile and beyond: {coverage.waiting}."
     yield f"{rows} MUSTs that these rows leave unjudged: {count}."
     yield "Deploy these roles to run them (`oip-conformance models export` writes them for several servers), or declare"
     yield "what the server cannot do under [limits] in the target file (`oip-conformance init` proposes limits):"
     yield from (f"      {one.role:28}{join_some(one.musts, MAX_LISTED_ROWS)}" for one in needed)
     if others:
-        yield f"      {'and ' if needed else ''}for more rows: {', '.join(others)}"
+        yield f"      {'and ' if needed else ''}for more rows: {join_some(others, MAX_LISTED_ROWS)}"
 
 
 def format_verdict(report: Report | None, conclusion: Conclusion, name: str, offered: Collection[str]) -> str:
@@ -241,17 +257,24 @@ def format_verdict(report: Report | None, conclusion: Conclusion, name: str, off
     """
     verdict, found = conclusion.verdict, conclusion.gate
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)
+    beside = _format_packs(report)
     if report is None or not conclusion.results:
-        return f"{verdict.verdict}: {why}" if why else verdict.verdict
-    scope = " in the base protocol" if set(offered) == {PROTOCOL} else ""
-    words = describe_limits_of(report)
+        return f"{verdict.verdict}: {why}{beside}" if why else f"{verdict.verdict}{beside}"
+    words = describe_limits(report["target"].get("limits"))
+    scope = " over gRPC alone" if covers_grpc_alone(report) else ""
+    scope += " in the base protocol" if set(offered) == {PROTOCOL} else ""
     sentence = f"{format_sentence(escape_text(name), verdict.verdict, verdict.interoperable, words)}{scope}"
     line = f"{sentence}{_format_reasons(conclusion, why, tally_report(report))}"
     if found is None:
-        return line
+        return line + beside
     counts = {"new": found.new, "fixed": found.fixed, "stale": found.stale}
     differences = ", ".join(f"{len(labels)} {word}" for word, labels in counts.items() if labels)
-    return f"{line}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
+    return f"{line}{beside}; gate {'passed' if found.is_passed else f'not passed: {differences}'}"
+
+
+def _format_packs(report: Report | None) -> str:
+    """Return the verdicts of packs, for the last line of a run."""
+    return "".join(f"; pack {pack['name']}: {pack['verdict']}" for pack in (report.get("packs", ()) if report else ()))
 
 
 def _format_reasons(conclusion: Conclusion, why: str, musts: Tally) -> str:

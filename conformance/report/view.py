@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conformance.report import robustness
+from conformance.report import pack_results, robustness
 from conformance.report.blocks import Block, build_blocks
 from conformance.report.findings import (
     Group,
@@ -25,6 +25,7 @@ from conformance.report.findings import (
     group_unjudged,
     summarize_message,
 )
+from conformance.report.pack_results import PackResults
 from conformance.report.party_labels import PartyLabels, find_labels
 from conformance.report.robustness import Robustness
 from conformance.report.scope import describe_limits_of, describe_report_verdict
@@ -126,6 +127,7 @@ class View:
         stuck: the rows that are blocked or in error.
         unjudged: the rows that do not apply, by reason.
         robustness: the results of hostile requests; None if none were sent.
+        packs: the results of packs.
         not_run: a note that some rows did not run; empty if all ran.
     """
 
@@ -145,6 +147,7 @@ class View:
     unjudged: dict[str, list[ReportRow]]
     not_run: str
     robustness: Robustness | None
+    packs: list[PackResults]
 
     @property
     def verdict(self) -> str:
@@ -216,10 +219,12 @@ class View:
         if self.is_of_client:
             return f"pytest --client-adapter=... -k {shlex.quote(check)}"
         options, roles = self.report["options"], self.report["target"]["roles"]
+        judged = {row["row"].rpartition("@")[2] for row in self.report["rows"] if row["check"] == check}
         given = {
             **dict(map(_find_address_option, self.addresses)),
             "--target-config": "..." if any(role != model for role, model in roles.items()) else None,
-            "--target-model": options.get("models"),
+            "--target-model": [name for name in options.get("models", ()) if name in judged],
+            "--target-extension": [pack["name"] for pack in self.report.get("packs", ())],
             "--target-header": [f"{name}: ..." for name in options["headers"]],
         }
         return shlex.join(["pytest", *format_arguments(given), "-k", check])
@@ -254,6 +259,7 @@ def build_view(report: Report) -> View:
         group_unjudged(checks),
         "" if complete else "Some rows of the suite did not run; this report says nothing about them.",
         robustness.from_report(report),
+        pack_results.from_report(report),
     )
 
 

@@ -1,8 +1,8 @@
 """The limits of a server that the table `[limits]` of its target file declares.
 
-No document asks a server for a model of each datatype, for variable shapes, or for batches. So what needs more than a
-declared limit does not apply, and the limits stand beside the verdict. A table of limits is plain data, the same in the
-target file, the discovery result, the report and the manifest of a certification.
+No document asks a server for a model of each datatype, for variable shapes, for batches or for class labels. So what
+needs more than a declared limit does not apply, and the limits stand beside the verdict. A table of limits is plain
+data, the same in the target file, the discovery result, the report and the manifest of a certification.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Limit:
     Attributes:
         meaning: the meaning of a value, for a comment in the file.
         describe: returns the words beside the verdict for a value; empty if the value limits nothing.
-        find_excess: returns what exceeds a value; arguments: the value, tensors without their batch dimension, and
-            whether the model takes batches. Empty if nothing does.
+        find_excess: returns what exceeds a value; arguments: the value, tensors without their batch dimension, and the
+            role, None for a model without one. Empty if nothing does.
         propose: returns the value that deployed models with these tensors suggest; None if there is none.
     """
 
     meaning: str
     describe: Callable[[Any], str]
-    find_excess: Callable[[Any, Sequence[DeclaredTensor], bool], str]
+    find_excess: Callable[[Any, Sequence[DeclaredTensor], Role | None], str]
     propose: Callable[[Sequence[DeclaredTensor]], Any]
 
 
@@ -49,7 +49,7 @@ def _join(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _find_other_datatypes(supported: Sequence[str], tensors: Sequence[DeclaredTensor], _: bool) -> str:
+def _find_other_datatypes(supported: Sequence[str], tensors: Sequence[DeclaredTensor], _: Role | None) -> str:
     others = sorted({tensor.datatype for tensor in tensors} & DATATYPES.keys() - {*supported})
     return f"{_join(others)} tensors" if others else ""
 
@@ -74,8 +74,14 @@ LIMITS: Mapping[str, Limit] = {
     "max_batch": Limit(
         "items in the largest batch; 0: no model takes batches",
         lambda most: f"with batches of at most {most}" if most else "without batches",
-        lambda most, _, takes_batches: "batches" if takes_batches and not most else "",
-        lambda _: 4,  # an example: metadata do not tell
+        lambda most, _, role: "batches" if role and role.batching and not most else "",
+        lambda _: None,  # metadata do not tell
+    ),
+    "labels": Limit(
+        "false: no model has labels of classes",
+        lambda has_labels: "" if has_labels else "without labels",
+        lambda has_labels, _, role: "labels" if role and role.labels and not has_labels else "",
+        lambda _: None,  # metadata do not tell
     ),
 }
 
@@ -90,15 +96,15 @@ def describe_limits(limits: Limits | None) -> str:
     return ", ".join(limit.describe(limits[name]) for name, limit in LIMITS.items() if limits and name in limits)
 
 
-def find_excess(limits: Limits, tensors: Sequence[DeclaredTensor], *, takes_batches: bool) -> tuple[str, str] | None:
+def find_excess(limits: Limits, tensors: Sequence[DeclaredTensor], role: Role | None = None) -> tuple[str, str] | None:
     """Return the first limit that a model exceeds, and by what; None if it exceeds none. See `Limit.find_excess`."""
-    found = ((name, LIMITS[name].find_excess(value, tensors, takes_batches)) for name, value in limits.items())
+    found = ((name, LIMITS[name].find_excess(value, tensors, role)) for name, value in limits.items())
     return next(((name, excess) for name, excess in found if excess), None)
 
 
 def find_excess_of_role(limits: Limits, role: Role) -> tuple[str, str] | None:
     """Return the first limit that the models of a role exceed, and by what; None if they exceed none."""
-    return find_excess(limits, (*role.inputs, *role.outputs), takes_batches=role.batching)
+    return find_excess(limits, (*role.inputs, *role.outputs), role)
 
 
 def propose_limits(tensors: Iterable[DeclaredTensor]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The model that fills a role on one target: builds requests to the model, and computes the expected answers.
 
-`discovery.deployed_model` overrides these methods for models without a role. `discovery.control_oracle` explains plain
+`discovery.deployed_model` overrides these methods for models without a role. `discovery.control_answers` explains plain
 requests.
 """
 
@@ -93,7 +93,7 @@ class Model:
         return self.role.is_json_capable
 
     @property
-    def is_own_oracle(self) -> bool:
+    def is_deployed(self) -> bool:
         """Whether expected answers are the model's own answers to plain requests: False, as the role defines them."""
         return False
 
@@ -146,8 +146,12 @@ class Model:
 
     @property
     def noise(self) -> Mapping[str, float]:
-        """Name of an output -> how much its floats differ between equal requests; a role computes exact values."""
+        """Name of an output -> how much its floats were seen to differ between equal requests: unknown for a role."""
         return {}
+
+    def allow_rounding(self, output: Tensor) -> Tensor:
+        """Return an output of the model with the tolerance that its arithmetic needs: none for floats that it moves."""
+        return replace(output, is_computed=True) if self.role.computes_floats else output
 
     @property
     def declared_outputs(self) -> tuple[str, ...]:
@@ -259,7 +263,7 @@ class Model:
             replace(self.role, versions=(self.version,)) if is_known else self.role, ordered
         )
         return tuple(
-            Tensor(spec.name, spec.datatype, tuple(array.shape), array)
+            self.allow_rounding(Tensor(spec.name, spec.datatype, tuple(array.shape), array))
             for spec, array in zip(self.role.outputs, results, strict=True)
         )
 

@@ -52,6 +52,11 @@ class Role:
         return not any(not spec.has_json_form for spec in (*self.inputs, *self.outputs))
 
     @property
+    def computes_floats(self) -> bool:
+        """Whether arithmetic makes the floats of the outputs, whose last bits may then differ; else they are moved."""
+        return self.compute not in ("identity", "documented_raw")
+
+    @property
     def is_optional(self) -> bool:
         """Whether a server can be judged completely without a model for this role, unless a MUST needs the role.
 

@@ -21,6 +21,9 @@ _DIMENSION_SIZES = (2, 3, 4, 2)
 # Elements after which a long tensor repeats, so that its recording can be compressed. A prime, so that blocks of a
 # power of two differ; FP16 can represent this many values exactly.
 PERIOD = 997
+# Bits of an integer -> the first sample value, whose bytes are distinct, and the step to the next one. Those of 64 bits
+# stay below 2**53: a JSON parser may refuse larger integers (RFC 8259, 6), and only rows about integers send them.
+_INTEGER_SERIES = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (0x0001020304050607, 0x10001)}
 
 
 def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[int, ...]:
@@ -39,11 +42,8 @@ def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int
 
 
 def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int]:
-    """Return a function of (k, salt) that computes integers, each with distinct bytes.
-
-    Integers of 64 bits exceed 2**53, so that a double cannot represent them. Signed integers are negative for odd k.
-    """
-    start, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
+    """Return a function of (k, salt) that computes integers, of alternating signs if they are signed."""
+    start, step = _INTEGER_SERIES[bits]
     room: int = 2 ** (bits - 1)
 
     def value(k: int, salt: int) -> int:
@@ -86,6 +86,6 @@ def make_ramp(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
     if dtype.kind == "f":
         return np.asarray((1.5 + k * 0.25 + salt % 16 / 8).astype(dtype))
     bits = 8 * dtype.itemsize
-    first, step = {8: (3, 5), 16: (0x0102, 0x25), 32: (0x00010203, 0x1111), 64: (2**53 + 1, 0x10001)}[bits]
+    first, step = _INTEGER_SERIES[bits]
     numbers = (first + k * step + salt * (0x101 if bits > 16 else 1)) & (2 ** (bits - 1) - 1)
     return np.asarray(np.where((k % 2 == 1) & (dtype.kind == "i"), -numbers, numbers).astype(dtype))

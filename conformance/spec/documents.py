@@ -30,6 +30,8 @@ FILES = (
     "oip_proto",
     "rfcs",
 )
+# The sentences of loaded packs, by key; `load_sentences` does not return them.
+_OF_PACKS: dict[str, Sentence] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +102,31 @@ def _encode_words(words: str) -> str:
 @cache
 def load_documents() -> Mapping[str, Document]:
     """Return every document by its key, in the order of the generated pages; the mapping is cached and read-only."""
-    return MappingProxyType({key: _build_document(key, table) for key, table in _load_tables().items()})
+    return MappingProxyType({key: build_document(key, table) for key, table in _load_tables().items()})
 
 
 @cache
 def load_sentences() -> Mapping[str, Sentence]:
     """Return every sentence by its key, grouped by document; the mapping is cached and read-only."""
-    return MappingProxyType({sentence.key: sentence for sentence in _build_sentences()})
+    found = (one for key, table in _load_tables().items() for one in build_sentences(load_documents()[key], table))
+    return MappingProxyType({sentence.key: sentence for sentence in found})
+
+
+def add_sentences_of_pack(sentences: Mapping[str, Sentence]) -> None:
+    """Let `get_sentence` find the sentences of a pack."""
+    _OF_PACKS.update(sentences)
 
 
 def get_sentence(key: str) -> Sentence:
-    """Return one sentence.
+    """Return one sentence of the suite, or of a loaded pack.
 
     Raises:
         KeyError: no document has a sentence with this key; the message names the key.
     """
-    if key not in load_sentences():
+    found = load_sentences().get(key) or _OF_PACKS.get(key)
+    if found is None:
         raise KeyError(f"unknown sentence {key!r}")
-    return load_sentences()[key]
+    return found
 
 
 @cache
@@ -127,12 +136,12 @@ def _load_tables() -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def _build_document(key: str, table: Mapping[str, Any]) -> Document:
+def build_document(key: str, table: Mapping[str, Any]) -> Document:
+    """Return the document of a table in a file of sentences."""
     return Document(key, **{name: value for name, value in table.items() if name != "sentences"})
 
 
-def _build_sentences() -> Iterator[Sentence]:
-    for key, table in _load_tables().items():
-        document = load_documents()[key]
-        for name, fields in table["sentences"].items():
-            yield Sentence(f"{key}.{name}", document, **fields)
+def build_sentences(document: Document, table: Mapping[str, Any]) -> Iterator[Sentence]:
+    """Yield the sentences of a document from its table in a file of sentences."""
+    for name, fields in table["sentences"].items():
+        yield Sentence(f"{document.key}.{name}", document, **fields)

@@ -46,6 +46,8 @@ PROTOCOL = "protocol"
 CHOICES = (*EXTENSIONS, PROTOCOL)
 # Robustness: not an extension, and not part of any verdict. Judged only on request.
 ROBUSTNESS = "robustness"
+# The area of the requirements of packs: each pack is an extension of its own, with a verdict beside that of the run.
+PACK = "pack"
 
 # extension -> its title within a sentence
 TITLES: Mapping[str, str] = {PROTOCOL: "base protocol"} | {name: one.title for name, one in TABLE.items()}

@@ -20,7 +20,7 @@ from typing import Any
 
 from conformance.spec import data_files
 from conformance.spec.documents import Sentence, get_sentence
-from conformance.spec.extensions import CLIENT, CLIENT_GRPC, GRPC, OVER_GRPC, ROBUSTNESS, TABLE, find_transport
+from conformance.spec.extensions import CLIENT, CLIENT_GRPC, GRPC, OVER_GRPC, PACK, ROBUSTNESS, TABLE, find_transport
 from conformance.spec.links import format_explain_command, make_requirement_url
 from conformance.spec.user_error import UserError
 
@@ -56,6 +56,8 @@ AREAS: Mapping[str, str] = {
 _PLAIN_KEYS = ("extension", "area", "page", "statement", "note", "symptom", "usage", "example", "look_alike")
 # Keys of a requirement that the same requirement over gRPC does not inherit.
 _OWN_KEYS = ("example", "questions", "errata", "grpc")
+# The requirements of loaded packs, by id; `load` does not return them.
+_OF_PACKS: dict[str, Requirement] = {}
 
 
 class Level(StrEnum):
@@ -117,7 +119,7 @@ class Requirement:
     Attributes:
         cited: the keys of the source sentences.
         concern: the subject; None for robustness, which affects no verdict.
-        page: the area whose page documents the requirement, the same for both transports.
+        page: the area whose page documents the requirement, the same for both transports; empty for that of a pack.
         note: an explanation for readers; empty if there is none.
         symptom: the behaviour of a server that does not meet the requirement; empty if no bug report is about it.
         usage: `usual` or `rare` requests show the requirement; empty for requests between these.
@@ -154,6 +156,11 @@ class Requirement:
         return self.extension == ROBUSTNESS
 
     @property
+    def is_of_pack(self) -> bool:
+        """Whether a pack defines the requirement, which affects only the verdict of the pack."""
+        return self.area == PACK
+
+    @property
     def sources(self) -> tuple[Sentence, ...]:
         """The source sentences; loaded lazily, because a run without failures does not need them.
 
@@ -174,8 +181,8 @@ class Requirement:
 
     @property
     def url(self) -> str:
-        """The URL of the requirement on its documentation page: see `links.make_requirement_url`."""
-        return make_requirement_url(self.page, self.id)
+        """The URL of the requirement's documentation page (`links.make_requirement_url`); of a pack: its source."""
+        return make_requirement_url(self.page, self.id) if self.page else self.sources[0].url
 
     @property
     def explain(self) -> str:
@@ -186,7 +193,7 @@ class Requirement:
 @cache
 def load() -> Mapping[str, Requirement]:
     """Return every requirement by id, in the order of `AREAS`; the mapping is cached and read-only."""
-    return MappingProxyType({name: _build_requirement(name, table) for name, table in _list_tables()})
+    return MappingProxyType({name: build_requirement(name, table) for name, table in _list_tables()})
 
 
 def list_entries(key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -213,16 +220,22 @@ def compute_version() -> str:
     return sha256(json.dumps(sorted(rows)).encode()).hexdigest()[:16]
 
 
+def add_requirements_of_pack(entries: Mapping[str, Requirement]) -> None:
+    """Let `get_requirement` find the requirements of a pack."""
+    _OF_PACKS.update(entries)
+
+
 def get_requirement(requirement_id: str) -> Requirement:
-    """Return one requirement.
+    """Return one requirement of the suite, or of a loaded pack.
 
     Raises:
         UnknownRequirementError: no requirement has this id.
     """
     ledger = load()
-    if requirement_id not in ledger:
+    found = ledger.get(requirement_id) or _OF_PACKS.get(requirement_id)
+    if found is None:
         raise UnknownRequirementError(requirement_id, get_close_matches(normalise_id(requirement_id), ledger, n=3))
-    return ledger[requirement_id]
+    return found
 
 
 def normalise_id(name: str) -> str:
@@ -244,16 +257,17 @@ def find_grpc_equivalent(requirement_id: str) -> str | None:
 @cache
 def read_area(area: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the file of an area: id -> table. The lines of a text are joined."""
-    tables: Mapping[str, Mapping[str, Any]] = _join_lines(data_files.load_toml(f"{FOLDER}/{area}.toml"))
+    tables: Mapping[str, Mapping[str, Any]] = join_lines(data_files.load_toml(f"{FOLDER}/{area}.toml"))
     return tables
 
 
-def _join_lines(value: Any) -> Any:
+def join_lines(value: Any) -> Any:
+    """Return the data of a TOML file with the lines of each text joined by spaces."""
     if isinstance(value, str):
         return " ".join(value.split()) if "\n" in value else value
     if isinstance(value, list):
-        return [_join_lines(item) for item in value]
-    return {key: _join_lines(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [join_lines(item) for item in value]
+    return {key: join_lines(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -269,7 +283,8 @@ def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield name + GRPC_SUFFIX, {**inherited, **changes}
 
 
-def _build_requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
+def build_requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:
+    """Return the requirement of a table; `area` and `page` are keys of it."""
     return Requirement(
         id=requirement_id,
         level=Level(table["level"]),

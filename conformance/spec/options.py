@@ -121,8 +121,9 @@ _DEFINITIONS: Final = (
         key="grpc",
         commands=_in(
             doctor="the gRPC address of the server",
+            init="the gRPC address of the server",
             replay="its gRPC address (default: the one that was judged)",
-            certify="certify gRPC at this address as well",
+            certify="certify gRPC at this address as well; without a URL, with --profile=grpc-alone",
         ),
     ),
     Option(
@@ -190,11 +191,11 @@ _DEFINITIONS: Final = (
     Option(
         "--target-extension",
         f"judge this extension, offered or not (repeatable): {', '.join(CHOICES)}; protocol is the base protocol alone "
-        "(default: those that the server offers)",
+        "(default: those that the server offers). The name of an installed pack adds the pack to any of these",
         "NAME",
         kind=list,
-        choices=CHOICES,
         key="extensions",
+        commands=_in(certify="judge this installed pack as well (repeatable); its verdict is beside the certified one"),
     ),
     Option(
         "--client-adapter",

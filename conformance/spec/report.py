@@ -24,6 +24,7 @@ class Failure(TypedDict):
     expected: str
     actual: str
     asked: NotRequired[str]
+    ends_server: NotRequired[bool]
     sent: str
     bytes: Sequence[str]
     repeat: str
@@ -70,7 +71,7 @@ class Unjudged(TypedDict):
 
 
 class RequirementEntry(TypedDict):
-    """The verdict on a requirement."""
+    """The verdict on a requirement; that of a pack has its statement and source, since readers may lack the pack."""
 
     id: str
     transport: str
@@ -81,6 +82,8 @@ class RequirementEntry(TypedDict):
     verdict: str
     checks: Sequence[str]
     unjudged: NotRequired[Unjudged]
+    statement: NotRequired[str]
+    source: NotRequired[str]
     url: str
 
 
@@ -196,6 +199,19 @@ class RobustnessEntry(TypedDict):
     rows: Sequence[ReportRow]
 
 
+class PackEntry(TypedDict):
+    """What a pack says of the target: which pack it was, its verdict, its requirements and rows."""
+
+    name: str
+    version: str
+    digest: str
+    verdict: str
+    interoperable: bool | None
+    why: Sequence[str]
+    requirements: Sequence[RequirementEntry]
+    rows: Sequence[ReportRow]
+
+
 class Pattern(TypedDict):
     """A failure pattern: one or two features that only requests with the same kind of failure have.
 
@@ -239,6 +255,7 @@ class OptionalMembers(TypedDict, total=False):
     gate: Gate
     coverage: CoverageEntry
     failure_patterns: Sequence[Pattern]
+    packs: list[PackEntry]
     robustness: RobustnessEntry
 
 
@@ -264,3 +281,13 @@ class Report(OptionalMembers):
 def find_party(report: Report) -> Party:
     """Return the judged party of a report, which is a server if the report does not name the party."""
     return Party(report.get("party", Party.SERVER))
+
+
+def list_requirements(report: Report) -> list[RequirementEntry]:
+    """Return the requirements of a report, those of packs last."""
+    return [*report["requirements"], *(entry for pack in report.get("packs", ()) for entry in pack["requirements"])]
+
+
+def list_rows(report: Report) -> list[ReportRow]:
+    """Return the rows of a report, those of packs last."""
+    return [*report["rows"], *(row for pack in report.get("packs", ()) for row in pack["rows"])]

@@ -48,6 +48,7 @@ class Failure:
         answer: the JSON of the answer, and a description of the data after the JSON.
         repeat: a shell command that repeats the request; empty if no request was sent.
         asked: the task given to a client; empty for servers.
+        ends_server: whether the request ended the server.
         evidence: the exchange, or None; a report has the exchange only for the first row of a check and requirement.
     """
 
@@ -65,6 +66,7 @@ class Failure:
     answer: str = ""
     evidence: Evidence | None = None
     asked: str = ""
+    ends_server: bool = False
 
 
 class SentRequests(TypedDict):

@@ -13,7 +13,7 @@ the same rules, applied only to the rows of these requirements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -40,6 +40,9 @@ Missing = Mapping[str, Collection[str]]
 EXIT_STATUS = {CONFORMANT: 0, PARTIAL: 0, NONCONFORMANT: 1, INCOMPLETE: 6}
 # The concerns that interoperability covers.
 INTEROPERABILITY_CONCERNS = (ledger.Concern.EXCHANGE, ledger.Concern.TRANSPORT)
+
+# About the status of a refusal alone, whatever is refused.
+REFUSAL_STATUSES = ("OIP-ERROR-STATUS", "OIP-ERROR-STATUS/grpc")
 
 # From best to worst: a requirement gets the worst outcome of its checks.
 _WORST = (
@@ -264,6 +267,7 @@ def conclude_requirements(
     results: Sequence[CheckResult],
     party: ledger.Party = ledger.Party.SERVER,
     gaps: Mapping[str, Gap] = MappingProxyType({}),
+    entries: Iterable[ledger.Requirement] | None = None,
 ) -> list[RequirementEntry]:
     """Return the report's entry of every requirement of a party; its verdict is the worst outcome of its rows.
 
@@ -271,12 +275,10 @@ def conclude_requirements(
         results: the results of all rows that ran.
         party: the party that must meet the requirements.
         gaps: requirement id -> its unjudged rows.
+        entries: the requirements, if not all of the suite for this party.
     """
-    rows = group_by_requirement(results)
-    return [
-        _conclude_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id))
-        for entry in ledger.load_for_party(party)
-    ]
+    rows, chosen = group_by_requirement(results), ledger.load_for_party(party) if entries is None else entries
+    return [_conclude_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in chosen]
 
 
 def group_by_requirement(results: Sequence[CheckResult]) -> dict[str, list[CheckResult]]:
@@ -311,6 +313,18 @@ def _conclude_requirement(
     return found
 
 
+def _is_met_nevertheless(named: str, result: CheckResult, entry: ledger.Requirement) -> bool:
+    """Say whether a row that fails for another requirement shows that this one is met.
+
+    A refusal with another status than is advised is a refusal. What should be refused and was answered had a correct
+    answer, if the requirement with the suffix -SAFE is not the one that is named.
+    """
+    is_refused = named in REFUSAL_STATUSES and entry.id == result.requirements[0]
+    name, _, transport = named.partition("/")
+    is_safe = entry.id == f"{name}-SAFE" + (f"/{transport}" if transport else "")
+    return is_safe or (is_refused and entry.concern is ledger.Concern.REFUSAL)
+
+
 def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | None:
     """Return the outcome of a result for one of its requirements; None if the row failed for another requirement."""
     if result.failure is None:
@@ -318,5 +332,5 @@ def find_outcome(result: CheckResult, entry: ledger.Requirement) -> Outcome | No
             return Outcome.PASS
         return Outcome.PASS if result.outcome is Outcome.FIXED else result.outcome
     if result.failure.requirement != entry.id:
-        return None
+        return Outcome.PASS if _is_met_nevertheless(result.failure.requirement, result, entry) else None
     return result.outcome if result.outcome in (Outcome.FAIL, Outcome.KNOWN_FAILURE) else UNMET_OUTCOMES[entry.level]

@@ -20,6 +20,9 @@ MAX_WHOLE_WAITS: Final = 2
 # A short wait is SLOWEST_ANSWERS times the slowest answer so far, and at least MIN_PART of the timeout (1 s of 10 s).
 SLOWEST_ANSWERS: Final = 10
 MIN_PART: Final = 0.1
+# After MANY_SHORT_WAITS of them, the target hangs on a whole kind of request, and a short wait is this part of it.
+MANY_SHORT_WAITS: Final = 16
+LATER_PART: Final = 0.3
 # A wait of fewer than so many times the fastest answer proves nothing: alone, and for each of the requests in flight.
 PROVING_ANSWERS: Final = 4
 PROVING_ANSWERS_EACH: Final = 2
@@ -34,19 +37,23 @@ class AnswerTimes:
     Attributes:
         slowest_s: the seconds that the slowest complete answer took.
         whole_waits: the number of requests that ran into the timeout.
+        short_waits: the number of calls that got no answer in a short wait.
         slowest_alone_s: the seconds that the slowest inference took of those without others in flight.
         fastest_s: path -> the seconds that the fastest inference with this path took.
         in_flight: the number of requests in flight, with one for each other process.
         abandoned: the number of requests without an answer since the last answered inference: a server may still be
             busy with them.
+        queued: how many of these a server may still be busy with that takes no longer for each than it has so far.
     """
 
     slowest_s: float = 0.0
     whole_waits: int = 0
+    short_waits: int = 0
     slowest_alone_s: float = 0.0
     fastest_s: dict[str, float] = field(default_factory=dict)
     in_flight: int = 0
     abandoned: int = 0
+    queued: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     @contextmanager
@@ -76,7 +83,13 @@ class AnswerTimes:
         if self.pending <= 1:
             self.slowest_alone_s = max(self.slowest_alone_s, seconds)
         self.fastest_s[path] = min(seconds, self.fastest_s.get(path, seconds))
-        self.abandoned = 0
+        self.abandoned = self.queued = 0
+
+    def note_abandoned(self, count: int, seconds: float) -> None:
+        """Note how many requests got no answer in so many seconds, in which the server ends some of those before."""
+        ended = int(seconds / self.slowest_alone_s) if self.slowest_alone_s else 0
+        self.abandoned += count
+        self.queued = max(0, self.queued + count - ended)
 
     def find_hint(self, path: str, wait_s: float, timeout: float) -> str:
         """Return the option that helps if a wait may have ended because the server is slow, else an empty string.
@@ -109,7 +122,7 @@ class AnswerWait:
     def choose_wait(self, timeout: float) -> float:
         """Return the seconds to wait now: time for all requests in flight and one more, and at least the timeout."""
         alone = timeout if self.short_s is None else self.short_s
-        others = self.times.pending - 1
+        others = self.times.in_flight + self.times.queued - 1
         return alone if others <= 0 else max(alone, (others + 2) * self.times.slowest_alone_s)
 
     def find_short_wait(self, timeout: float) -> float | None:
@@ -117,7 +130,9 @@ class AnswerWait:
         if self.times.whole_waits < MAX_WHOLE_WAITS:
             return None
         seconds = self.compute_short_wait(timeout)
-        return seconds if seconds < timeout else None
+        if seconds >= timeout:
+            return None
+        return seconds * (LATER_PART if self.times.short_waits >= MANY_SHORT_WAITS else 1)
 
     def compute_short_wait(self, timeout: float) -> float:
         """Return the seconds within which the target has answered everything so far, with a margin."""

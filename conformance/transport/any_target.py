@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from conformance.roles.model import Model
@@ -66,6 +67,9 @@ class AnyTarget(Protocol):
 
     def ask_health(self, subject: str, model: Model, /) -> Reply:
         """Ask whether the server is `live` or `ready`, or whether the `model` is ready."""
+
+    def shorten_waits(self) -> AbstractContextManager[None]:
+        """Wait shortly for answers in this context if the target has hung; its exchanges say so."""
 
     def pause(self, seconds: float) -> None:
         """Wait until a busy server may accept requests again."""

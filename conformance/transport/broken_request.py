@@ -15,6 +15,9 @@ from conformance.transport.exchange import Exchange, FailureKind, Reply, Transpo
 from conformance.wire.request import Message
 
 TOO_MANY_REQUESTS, NOT_IMPLEMENTED, UNAVAILABLE = 429, 501, 503
+# Too many requests; unavailable; a gateway waits no longer.
+BUSY_STATUSES = (TOO_MANY_REQUESTS, UNAVAILABLE, 504)
+MAX_RETRY_AFTER_S = 2.0  # seconds; a longer Retry-After is not awaited
 MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that are passed to workers and kept in evidence
 # Whether the transport is gRPC -> the expected status of an answer and of a refusal, in words.
 _RIGHT_STATUSES = {False: ("a 2xx status", "a 4xx status"), True: ("the status OK", "one such as INVALID_ARGUMENT")}
@@ -74,11 +77,12 @@ def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
 def is_broken(reply: Reply) -> bool:
     """Return whether a request was neither answered nor refused: no answer, a partial answer, or a server error.
 
-    The statuses 501 (not implemented) and 503 (busy, or loading a model) count as refusals, not as server errors.
+    The statuses 501 (not implemented), 503 (busy, or loading a model) and 504 (a gateway whose server is busy) count as
+    refusals, not as server errors.
     """
     if reply.exchange.failure is not None or reply.status is None:
         return True
-    return reply.status >= 500 and reply.status not in (NOT_IMPLEMENTED, UNAVAILABLE)
+    return reply.status >= 500 and reply.status not in (NOT_IMPLEMENTED, *BUSY_STATUSES)
 
 
 def is_retryable(reply: Reply) -> bool:
@@ -89,9 +93,9 @@ def is_retryable(reply: Reply) -> bool:
 def is_busy(reply: Reply) -> bool:
     """Return whether the server refused the request for now: it is overloaded, or has to load a model.
 
-    Over gRPC these statuses stand for RESOURCE_EXHAUSTED and UNAVAILABLE.
+    Over gRPC these statuses stand for RESOURCE_EXHAUSTED, UNAVAILABLE and DEADLINE_EXCEEDED.
     """
-    return reply.is_refusal and reply.status in (TOO_MANY_REQUESTS, UNAVAILABLE)
+    return reply.is_refusal and reply.status in BUSY_STATUSES
 
 
 def _convert_to_dict(reply: Reply) -> dict[str, Any]:
@@ -128,3 +132,9 @@ def _parse_reply(data: Mapping[str, Any]) -> Reply:
             details=data["details"],
         )
     )
+
+
+def read_retry_after(reply: Reply) -> float:
+    """Return the seconds that an answer asks the client to wait, up to a limit; 0 if it names no number of seconds."""
+    seconds = (reply.header("Retry-After") or "").strip()
+    return min(float(seconds), MAX_RETRY_AFTER_S) if seconds.isascii() and seconds.isdigit() else 0.0

@@ -17,11 +17,17 @@ from urllib.parse import urlsplit
 
 import h11
 
+from conformance.spec.extensions import HTTP
 from conformance.transport.exchange import Exchange, FailureKind, GoAhead, TransportFailure, assign_connection_number
 from conformance.transport.http_answer import AnswerParser, BrokenAnswerError, build_h11_parser
 from conformance.transport.send_options import PLAIN, SendOptions
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import UnreachableError, is_certificate_error, is_refused_or_reset
+from conformance.transport.unreachable import (
+    UnreachableError,
+    describe_missing_tls,
+    is_certificate_error,
+    is_refused_or_ended,
+)
 from conformance.wire.request import Message
 
 # For at least MANY_SEGMENTS segments the pause is divided, because some of them may be coalesced.
@@ -245,9 +251,9 @@ def open_connection(settings: Settings, number: int = 0, receive_buffer: int | N
                 opened = settings.build_ssl_context().wrap_socket(opened, server_hostname=parts.hostname)
     except OSError as error:
         raise UnreachableError(
-            f"cannot connect to {settings.url}: {error}",
+            f"cannot connect to {settings.url}: {error}{describe_missing_tls(error, HTTP)}",
             is_untrusted=is_certificate_error(error),
-            is_refused=is_refused_or_reset(error),
+            is_refused=is_refused_or_ended(error),
         ) from error
     return Connection(settings, opened, number)
 

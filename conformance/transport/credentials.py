@@ -101,9 +101,6 @@ def hide(text: str, secrets: Iterable[str]) -> str:
     return make_mask(tuple(secrets)).hide_text(text)
 
 
-def hide_bytes(data: bytes, secrets: Iterable[str], sent: bytes = b"") -> bytes:
-    """Return the bytes with secrets masked, at the same length.
-
-    `sent` is the request: text of the request is not masked, because a server may repeat it.
-    """
-    return make_mask(tuple(secrets)).hide(data, sent)
+def hide_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
+    """Return the bytes with secrets masked, at the same length."""
+    return make_mask(tuple(secrets)).hide(data)

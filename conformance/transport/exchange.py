@@ -14,6 +14,8 @@ from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.response import Answer, parse
 
+# Statuses of a gateway that cannot reach its server (RFC 9110, 15.6.3 to 15.6.5).
+GATEWAY_STATUSES = (502, 503, 504)
 MAX_ERROR_BYTES = 64 * 1024  # of an error body that a message quotes
 
 
@@ -26,6 +28,7 @@ class FailureKind(StrEnum):
     MALFORMED = "malformed"  # the received bytes violate the specification of the transport
     STATUSLESS = "statusless"  # a gRPC call ended without a status from the server, while its connection stayed open
     ENDLESS = "endless"  # the answer exceeds the limit of size or time
+    GONE = "gone"  # a gateway answered in place of its server, and then everything else in the same way
     REFUSED = "refused"  # the host refused the connection, and the suite did not wait for the server to come back
 
 
@@ -167,8 +170,16 @@ class Reply:
 
     @property
     def has_ended_unanswered(self) -> bool:
-        """Whether the connection ended before the head of an answer was complete."""
-        return self.status is None and self.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
+        """Whether the connection, or the server behind a gateway, ended before the head of an answer was complete."""
+        return self.status is None and self.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.GONE)
+
+    @property
+    def has_no_server_answer(self) -> bool:
+        """Whether the server may be gone: no answer came, or one that a gateway gives in its place."""
+        is_of_gateway = self.exchange.code == "UNAVAILABLE" or (
+            self.status in GATEWAY_STATUSES and not self.exchange.code
+        )
+        return is_of_gateway or self.has_ended_unanswered
 
     @property
     def is_over_grpc(self) -> bool:
@@ -189,7 +200,10 @@ class Reply:
         return f"{self.status_line}{cut}: {text}" if text else f"{self.status_line}{cut}"
 
     def _format_error_text(self) -> str:
-        """Return the server's error, without the middle of a long one: the gRPC message, or the body."""
+        """Return the server's error, without the middle of a long one: the gRPC message, or the body; no HTML page."""
+        is_html = (self.header("Content-Type") or "").partition(";")[0].strip().lower() == "text/html"
+        if is_html and self.answer.document is None:
+            return "text/html"
         text = self.exchange.details if self.is_over_grpc else self.body[:MAX_ERROR_BYTES].decode("utf-8", "replace")
         return shorten_middle(text, 200)
 

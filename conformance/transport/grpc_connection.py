@@ -31,6 +31,7 @@ from h2.exceptions import DenialOfServiceError, ProtocolError, StreamClosedError
 from h2.settings import SettingCodes
 from h2.settings import Settings as H2Settings
 
+from conformance.spec.extensions import GRPC
 from conformance.transport.exchange import FailureKind, TransportFailure
 from conformance.transport.grpc_stream import (
     MAX_FRAME_BYTES,
@@ -44,7 +45,7 @@ from conformance.transport.grpc_stream import (
     read_declared_length,
 )
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import UnreachableError, is_certificate_error
+from conformance.transport.unreachable import UnreachableError, describe_missing_tls, is_certificate_error
 
 
 def connect(settings: Settings) -> socket.socket:
@@ -61,9 +62,10 @@ def connect(settings: Settings) -> socket.socket:
         return context.wrap_socket(plain, server_hostname=address.host) if context else plain
     except OSError as error:
         raise UnreachableError(
-            f"cannot connect to {address.url}: {error}",
+            f"cannot connect to {address.url}: {error}{describe_missing_tls(error, GRPC)}",
             is_untrusted=is_certificate_error(error),
             is_refused=isinstance(error, ConnectionRefusedError),
+            transport=GRPC,
         ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from conformance.roles.model import Model
@@ -96,6 +97,10 @@ class GrpcTarget:
         if subject == "model":
             return self.call("ModelReady", name=model.name, version=model.version)
         return self.call(f"Server{subject.capitalize()}")
+
+    def shorten_waits(self) -> AbstractContextManager[None]:
+        """Wait shortly for answers in this context if the target has hung; its exchanges say so."""
+        return self.over_http.shorten_waits()
 
     def pause(self, seconds: float) -> None:
         """Wait until a busy server may accept requests again."""

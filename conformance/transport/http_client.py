@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import closing
 
 from conformance.transport.connection import Connection, open_connection
@@ -36,6 +37,22 @@ class _KeptConnection:
             self._kept.close()
             self._kept = None
 
+    def _send_again_if_unused(self, send_once: Callable[[], Exchange]) -> Exchange:
+        """Send a message; if the kept connection has ended before its answer, send it again on a new connection.
+
+        Raises:
+            UnreachableError: the connection failed; `before` is the evidence, if the server does not come back.
+        """
+        kept = self._kept
+        found = send_once()
+        if kept is None or not kept.has_ended_unused:
+            return found
+        try:
+            return send_once()
+        except UnreachableError as error:
+            error.before = found
+            raise
+
 
 class HttpClient(_KeptConnection):
     """Sends messages as usual clients do; threads may share it for messages on new connections."""
@@ -60,15 +77,7 @@ class HttpClient(_KeptConnection):
                 return self._exchange(connection, message, started, share)
         if not self.is_idle:
             self.close()
-        kept = self._kept
-        found = self._send_once(message)
-        if kept is None or not kept.has_ended_unused:
-            return found
-        try:
-            return self._send_once(message)
-        except UnreachableError as error:
-            error.before = found  # the evidence, if the server does not come back
-            raise
+        return self._send_again_if_unused(lambda: self._send_once(message))
 
     def _send_once(self, message: Message) -> Exchange:
         started = time.monotonic()
@@ -88,9 +97,7 @@ class PersistentConnection(_KeptConnection):
 
     def exchange(self, message: Message, options: SendOptions = PLAIN) -> Exchange:
         """Send a message, and read its answer."""
-        kept = self._kept
-        found = self._send_once(message, options)
-        return self._send_once(message, options) if kept is not None and kept.has_ended_unused else found
+        return self._send_again_if_unused(lambda: self._send_once(message, options))
 
     def _send_once(self, message: Message, options: SendOptions) -> Exchange:
         connection = self._kept = self._kept or open_connection(self.settings, assign_connection_number())

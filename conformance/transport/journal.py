@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import EIO
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -49,7 +50,16 @@ _Position = tuple[int, int, int, str]
 
 
 class JournalError(OSError):
-    """A call cannot be written, or a file of a journal is incomplete."""
+    """A call, or a file of the evidence, cannot be written, or a file of a journal is incomplete."""
+
+
+@contextmanager
+def convert_write_errors() -> Iterator[None]:
+    """Convert an `OSError` in the block to a `JournalError`."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(error.errno, error.strerror) from error
 
 
 class Journal:
@@ -90,13 +100,11 @@ class Journal:
         lines = [
             f"{json.dumps([entry[name] for name in POSITION_MEMBERS])}\t{json.dumps(entry)}\n" for entry in members
         ]
-        try:
-            # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
-            with self._path.open("a", encoding="ascii") as file:
-                file.writelines(lines)
+        # The lines are written first: if there is no room for a body, the line that refers to it reveals that.
+        with convert_write_errors(), self._path.open("a", encoding="ascii") as file:
+            file.writelines(lines)
+        with convert_write_errors():
             self._bodies.flush()
-        except OSError as error:
-            raise JournalError(error.errno, error.strerror) from error
 
 
 @dataclass(slots=True)
@@ -131,6 +139,24 @@ class _StoredBodies:
             new, self._new = self._new, []
             with self.path.open("ab") as file:
                 file.writelines(new)
+
+
+def remove_without_rows(folder: Path, scopes: Collection[str]) -> None:
+    """Remove a recording whose run sent nothing for rows, since such a run judged nothing that anybody keeps.
+
+    Args:
+        folder: the folder of the recording; there may be none.
+        scopes: the scopes of exchanges that are of no row.
+    """
+    path = folder / har.NAME
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            entries = (json.loads(line.rstrip(",\n")) for line in islice(file, 1, None) if line.startswith('{"'))
+            is_without_rows = all(entry["_scope"] in scopes for entry in entries)
+    except (OSError, EOFError, ValueError, LookupError, TypeError, lzma.LZMAError):
+        return  # no recording of ours: the user decides
+    if is_without_rows:
+        path.unlink()
 
 
 def merge(

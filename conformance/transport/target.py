@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from conformance.roles.declared_limits import Limits
 from conformance.roles.model import Model
@@ -16,16 +16,16 @@ from conformance.roles.placement import Placement
 from conformance.roles.roles import load as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
-from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable
-from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable, read_retry_after
+from conformance.transport.exchange import Exchange, FailureKind, Reply
 from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.http_client import HttpClient, exchange_after_idling, send_alone
 from conformance.transport.http_request import render_request
 from conformance.transport.send_options import ChunkFormat, SendOptions
 from conformance.transport.settings import Settings
-from conformance.transport.target_client import TargetClient, make_simple_request
-from conformance.transport.unreachable import TargetLostError, UnreachableError, has_cause
+from conformance.transport.target_client import LOOK_PAUSE_S, MAX_LOOKS, TargetClient, make_simple_request
+from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.transport.wait_budget import is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_infer_message
 from conformance.wire.request import Form, InferRequest, Message
@@ -36,11 +36,12 @@ SERVER_PATH = "/v2"
 REDIRECTIONS = (301, 302, 303, 307, 308)
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
+MAX_WAITS_IN_VAIN = 5  # for a busy server outside of rows; after so many, its Retry-After is not awaited
 # How often a request has to end the server until the request is the cause: a server may restart at any time.
 ENDS_IN_A_ROW = 2
-# Connections to a server that may be ending, and the seconds between them.
-MAX_LOOKS, LOOK_PAUSE_S = 20, 0.05
-SERVER_ENDS = "then the host refuses connections; sent again twice: the same"
+# Simple requests in a row without an answer, from a server that was ended and is started again soon.
+MIN_UNANSWERED_LOOKS = 3
+SERVER_ENDS = "then the server ends: it answers nothing more; sent again twice: the same"
 # A target that answers faster is not measured for how many inferences it computes at once. All overlap if together they
 # take at most so many times the latency: the requests do not arrive at the same moment, and the machine may be busy.
 MIN_MEASURED_S, OVERLAP_MARGIN = 0.1, 1.5
@@ -59,6 +60,8 @@ class Target(TargetClient):
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
         limits: the limits that the target file declares.
         live_transports: the judged transports, without HTTP while discovery knows that nothing is answered over HTTP.
+        probes_elsewhere: the names of the probes that another process made for this one, with a good result.
+        share_probe: tells other processes the name of such a probe; None if there are none.
     """
 
     outlives_errors = False
@@ -71,8 +74,10 @@ class Target(TargetClient):
         self.broken_in_discovery: Sequence[BrokenRequest] = ()
         self.limits: Limits = {}
         self.live_transports = settings.transports
-        self._probe_results: dict[str, bool] = {}
-        self._plain_refusals: dict[tuple[str, str], Reply | None] = {}
+        self.probes_elsewhere: Container[str] = ()
+        self.share_probe: Callable[[str], object] | None = None
+        self._probe_results: dict[str, Any] = {}
+        self._waits_in_vain = 0
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
@@ -109,12 +114,9 @@ class Target(TargetClient):
         then in raw contents). If the model answers neither, a check on this model cannot judge its requirement. Each
         model is tested once for each transport; the result is cached.
         """
-        key = model.label, transport
-        if key not in self._plain_refusals:
-            name = model.label + (" over gRPC" if transport == GRPC else "")
-            with self.scope(name, outside_rows=True):
-                self._plain_refusals[key] = self._find_refusal(replace(model, salt=0), transport)
-        return self._plain_refusals[key]
+        name = model.label + (" over gRPC" if transport == GRPC else "")
+        scope = self.scope(name, outside_rows=True)
+        return self._probe_once(name, None, lambda: self.repeat_plain_request(model, transport), scope)
 
     def probe_once(self, name: str, probe: Callable[[], bool]) -> bool:
         """Call `probe` in a scope of this name, and return its result; later calls return the cached result.
@@ -122,23 +124,37 @@ class Target(TargetClient):
         Several rows share a probe. If the target has hung, the probe has short waits, because the requests of many
         probes may hang. A probe that fails only because the server is slow costs some requests, not a verdict.
         """
+        return self._probe_once(name, True, probe, self.scope(name, shortens_waits=True))
+
+    def _probe_once(self, name: str, good: T, probe: Callable[[], T], scope: AbstractContextManager[None]) -> T:
+        """Return the result of a probe; share a good result with other processes.
+
+        Only that of a probe before the first request of a row: whatever comes of this row, it needs the probe.
+        """
         if name not in self._probe_results:
-            with self.scope(name, shortens_waits=True):
+            if name in self.probes_elsewhere:
+                return good
+            is_needed = not self.exchanges
+            with scope:
                 self._probe_results[name] = probe()
-        return self._probe_results[name]
+            if self.share_probe and is_needed and self._probe_results[name] is good:
+                self.share_probe(name)
+        found: T = self._probe_results[name]
+        return found
 
     @contextmanager
     def forget_probes(self) -> Iterator[None]:
         """Forget what probes find in this context if it ends with an exception: their calls may not be recorded."""
-        before = dict(self._probe_results), dict(self._plain_refusals)
+        before = dict(self._probe_results)
         try:
             yield
         except BaseException:
-            self._probe_results, self._plain_refusals = before
+            self._probe_results = before
             raise
 
-    def _find_refusal(self, model: Model, transport: str) -> Reply | None:
-        reply: Reply | None = None
+    def repeat_plain_request(self, model: Model, transport: str) -> Reply | None:
+        """Return what `find_plain_refusal` finds if it asks now."""
+        model, reply = replace(model, salt=0), None
         for send in ("json", "binary") if model.is_json_capable else ("binary",):
             request = model.request(send=send, want=None if send == "json" else "binary")
             message = make_infer_message(request) if transport == GRPC else request.message()
@@ -279,44 +295,54 @@ class Target(TargetClient):
         second_reply, lost, self._is_outside_rows = reply, "", False
         try:
             if is_busy(reply):
-                self.pause(BUSY_PAUSES_S[0])
+                # It may refuse all that there is to discover; a limit of the rate ends meanwhile.
+                asked_s = read_retry_after(reply) if self._waits_in_vain < MAX_WAITS_IN_VAIN else 0.0
+                self.pause(max(BUSY_PAUSES_S[0], asked_s))
             if not is_wait(reply.exchange):
                 second_reply = self.send(reply.exchange.message, fresh=True)
+            self._waits_in_vain += is_busy(reply) and is_busy(second_reply)
             if reply.has_ended_unanswered and second_reply.has_ended_unanswered:
                 lost = SERVER_ENDS if self.ends_server(reply.exchange.message) else ""
         finally:
             self._is_outside_rows = True
-            if is_broken(reply) and not reply.exchange.is_slow:
+            if is_broken(reply) and not (reply.exchange.is_slow or self.has_died):  # one row is accused of a crash
                 self.broken.append(BrokenRequest(self._scope, reply, second_reply, lost))
         return reply if second_reply.status is None else second_reply
 
     def ends_server(self, message: Message) -> bool:
         """Return whether a request that is sent alone ends the server, and does so again once the server is back.
 
-        The server answers a simple request before. Then the request gets no answer, and the host refuses the next
-        connection. Each part alone happens to servers that live: they close connections, or restart in between.
+        The server answers simple requests before. Then the request gets no answer, and the host refuses the next
+        connection, or nothing is answered any more. Each part alone happens to servers that live: they close
+        connections, limit rates, or restart in between.
         """
         return all(self._ends_server_once(message) for _ in range(ENDS_IN_A_ROW))
 
     def _ends_server_once(self, message: Message) -> bool:
-        simple = make_simple_request(is_call=message.method == GRPC_METHOD)
-        if self.send(simple, fresh=True).status is None or not self.send(message, fresh=True).has_ended_unanswered:
+        simple = self.get_simple_request(is_call=message.method == GRPC_METHOD)
+        if not self._is_answered(simple):
             return False
-        for _ in range(MAX_LOOKS):
-            found = self._call([simple], lambda: [self._send_without_waiting(simple)])[0]
-            if not found.has_ended_unanswered:
-                return found.has_failed(FailureKind.REFUSED)
-            self.pause(LOOK_PAUSE_S)  # the kernel accepts connections until the process has ended
-        return False
+        with self._report_lost_calls():
+            if not self.send(message, fresh=True).has_no_server_answer:
+                return False
+            for unanswered in range(MAX_LOOKS):  # noqa: B007 - counts
+                found = self._look(simple)
+                if not found.has_no_server_answer:
+                    break
+                self.pause(LOOK_PAUSE_S)  # the kernel accepts connections until the process has ended
+        if found.has_failed(FailureKind.REFUSED) or unanswered < MIN_UNANSWERED_LOOKS:
+            return found.has_failed(FailureKind.REFUSED)
+        # The control: a server that limits the rate of requests answers one as soon as it can, and not another at once.
+        return self._is_answered(simple) and not self._look(simple).has_no_server_answer
 
-    def _send_without_waiting(self, message: Message) -> Exchange:
-        """Send a message on a new connection; if that fails, return an exchange that says so."""
-        try:
-            return self._send(message, fresh=True)
-        except UnreachableError as error:
-            kind = FailureKind.REFUSED if has_cause(error, ConnectionRefusedError) else FailureKind.CLOSED
-            url = self.settings.find_base_url(message) + message.path
-            return Exchange(0, message, url, failure=TransportFailure(kind, str(error)))
+    def _is_answered(self, message: Message) -> bool:
+        """Send a message, again if the server comes back meanwhile, and return whether the server answers it."""
+        return any(not self.send(message, fresh=True).has_no_server_answer for _ in range(2))
+
+    def _look(self, message: Message) -> Reply:
+        """Send a message on a new connection, without waiting for a server that is gone."""
+        with self._report_lost_calls():
+            return self._call([message], lambda: [self._send_without_waiting(message)])[0]
 
     def send_until_not_busy(self, message: Message) -> Reply:
         """Send a message on a new connection; repeat it after a pause if the server is busy."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
-from conformance.spec.extensions import HTTP
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport.answer_wait import AnswerWait
-from conformance.transport.broken_request import BrokenRequest, is_broken
+from conformance.transport.broken_request import TOO_MANY_REQUESTS, BrokenRequest, is_broken
 from conformance.transport.client_names import OWN_CLIENT, ClientName
 from conformance.transport.exchange import Call, Exchange, FailureKind, Reply, TransportFailure
 from conformance.transport.grpc_client import GrpcClient
@@ -20,7 +20,7 @@ from conformance.transport.har_bodies import JUDGED_LIMIT, shorten
 from conformance.transport.http_client import HttpClient, PersistentConnection
 from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import Settings
-from conformance.transport.unreachable import TargetLostError, UnreachableError
+from conformance.transport.unreachable import TargetLostError, UnreachableError, has_cause
 from conformance.transport.wait_budget import WaitBudget, is_inference, is_silence, is_wait
 from conformance.wire.grpc_request import GRPC_METHOD, make_grpc_call
 from conformance.wire.request import Message
@@ -40,8 +40,11 @@ READY_PATH = "/v2/health/ready"
 # Seconds of all pauses after refusals in one attempt to judge a row: see `pause_after_refusals`.
 MAX_REFUSAL_PAUSES_S = 3.0
 TRUST_HINT = "; --target-ca FILE names the certificates to trust"
-# Statuses of a gateway that cannot reach its server (RFC 9110, 15.6.3 to 15.6.5).
-GATEWAY_STATUSES = (502, 503, 504)
+# Requests that a server answers as long as it lives, by path over HTTP, by method over gRPC.
+SIMPLE_PATHS = ("/v2", "/v2/", "/v2/health/live", READY_PATH)
+SIMPLE_METHODS = ("ServerLive", "ServerReady", "ServerMetadata")
+# Requests to a server that may be ending, the seconds between them, and how many may wait in vain on a busy host.
+MAX_LOOKS, LOOK_PAUSE_S, MAX_SILENT_LOOKS = 20, 0.05, 3
 
 
 class HungError(Exception):
@@ -56,13 +59,14 @@ class TargetClient:
         lost: why the target has become unreachable, or None.
         has_died: see `TargetLostError`.
         last: the most recent exchange, or None.
-        has_answered: whether any answer has ever come.
+        answered: the transports over which any answer has ever come.
         latency: the seconds that the fastest inference during discovery took, over any transport; without one, the
             fastest answer; None before discovery.
         waited_s: the seconds spent on calls with an answer that did not come or was not complete in time.
         broken: the broken requests (`BrokenRequest`) that no row has judged yet.
         client: the client name of messages in the current scope.
         journal: a function that records each call, or None.
+        limits_rate: whether an answer over HTTP said that there were too many requests.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -70,11 +74,12 @@ class TargetClient:
         self.exchanges: list[Exchange] = []
         self.lost: str | None = None
         self.has_died = False
-        self.has_answered = False
+        self.answered: set[str] = set()
         self.last: Exchange | None = None
         self.latency: float | None = None
         self.waited_s = 0.0
         self.broken: list[BrokenRequest] = []
+        self.limits_rate = False
         self.client = OWN_CLIENT
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._is_outside_rows = "", 0, False
@@ -84,6 +89,9 @@ class TargetClient:
         self._discovery_budget: WaitBudget | None = None
         # Whether the target serves few connections at a time, and how many idle ones it keeps beside another.
         self._serves_few, self._idle_beside = False, 0
+        # The last simple request that was answered, by whether it is a gRPC call.
+        self._answered_simple: dict[bool, Message] = {}
+        self._repeats_lost_calls, self._is_ready_again = True, False
         self._refusal_pause_s = self._refusal_pauses_left_s = 0.0
 
     @cached_property
@@ -120,8 +128,10 @@ class TargetClient:
                 repeated once, and added to `broken`.
             client: the client name of messages in the scope.
             short_wait: the seconds that replace the timeout for answers; scopes inside this scope have the timeout.
-            shortens_waits: whether waits are short if the target has hung, in a scope that is not repeated.
-            raises_when_hung: whether calls raise `HungError` once the target has hung.
+            shortens_waits: whether waits are short if the target has hung, or if they are short outside this scope; it
+                is not repeated.
+            raises_when_hung: whether calls raise `HungError` once the target has hung; with `short_wait`, as soon as
+                the last request of this scope got no answer.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
         hanging = self._held, self._has_hung, self._raises_when_hung
@@ -129,7 +139,7 @@ class TargetClient:
         self._held = [] if raises_when_hung or short_wait is not None else None
         self._has_hung, self._raises_when_hung = self._find_short_wait() is not None, raises_when_hung
         try:
-            with self._wait_for_answers(self._find_short_wait() if shortens_waits else short_wait):
+            with self.shorten_waits() if shortens_waits else self._wait_for_answers(short_wait):
                 yield
         finally:
             held = self._held or []
@@ -141,6 +151,10 @@ class TargetClient:
     def discard_calls(self) -> None:
         """Drop the unrecorded calls of this scope: the scope is repeated, and only the repetition is recorded."""
         self._held = None
+
+    def shorten_waits(self) -> AbstractContextManager[None]:
+        """Wait shortly for answers in this context if the target has hung, or if waits are short already."""
+        return self._wait_for_answers(self._find_short_wait() or self.settings.wait.short_s)
 
     @contextmanager
     def _wait_for_answers(self, short_s: float | None) -> Iterator[None]:
@@ -189,6 +203,11 @@ class TargetClient:
     def has_hung(self) -> bool:
         """Whether the target had hung before the scope was opened; a row then avoids requests that hang."""
         return self._has_hung
+
+    def _has_hung_here(self) -> bool:
+        if self.settings.wait.short_s is None:
+            return self._find_short_wait() is not None
+        return bool(self.exchanges) and is_wait(self.exchanges[-1])
 
     def _find_short_wait(self) -> float | None:
         return self.settings.wait.find_short_wait(self.settings.timeout)
@@ -242,7 +261,7 @@ class TargetClient:
             chunked: the indices of the messages that are sent in chunks.
             keeps: the attribute with the kept connection that the call uses; empty if the call opens connections.
         """
-        if self._raises_when_hung and self._find_short_wait() is not None:
+        if self._raises_when_hung and self._has_hung_here():
             raise HungError
         call = Call(self._scope, self._calls, tuple(messages), has_hung=self._has_hung)
         is_http = any(message.method != GRPC_METHOD for message in messages)
@@ -263,7 +282,9 @@ class TargetClient:
         # Long answers are judged once. They are not kept until the scope ends, which takes long during discovery.
         self.exchanges += [_shorten_answer(one) for one in numbered]
         self.last = numbered[-1] if numbered else self.last
-        self.has_answered = self.has_answered or any(one.status is not None for one in numbered)
+        self.answered |= {GRPC if Reply(one).is_over_grpc else HTTP for one in numbered if one.status is not None}
+        self.limits_rate |= any(one.status == TOO_MANY_REQUESTS and not one.code for one in numbered)
+        self._note_simple(numbered)
         self.record(replace(call, exchanges=tuple(numbered)))
         if self._discovery_budget is not None:
             self._note_latency(numbered)
@@ -276,6 +297,26 @@ class TargetClient:
                 )
         return [Reply(one) for one in numbered]
 
+    def _note_simple(self, exchanges: Sequence[Exchange]) -> None:
+        for one in exchanges:
+            path, is_call = one.message.path, Reply(one).is_over_grpc
+            is_simple = path.rpartition("/")[2] in SIMPLE_METHODS if is_call else path in SIMPLE_PATHS
+            if is_simple and one.status is not None and not Reply(one).has_no_server_answer:
+                self._answered_simple[is_call] = one.message
+
+    def get_simple_request(self, *, is_call: bool) -> Message:
+        """Return a simple request that the server has answered; if there is none, one that every server answers."""
+        return self._answered_simple.get(is_call) or make_simple_request(is_call=is_call)
+
+    @contextmanager
+    def _report_lost_calls(self) -> Iterator[None]:
+        """Neither wait for a server that is gone in this context, nor send again what it has not answered."""
+        before, self._repeats_lost_calls = self._repeats_lost_calls, False
+        try:
+            yield
+        finally:
+            self._repeats_lost_calls = before
+
     def _note_latency(self, exchanges: Sequence[Exchange]) -> None:
         inferences = self.settings.wait.times.fastest_s.values()
         before = [] if self.latency is None else [self.latency]
@@ -285,21 +326,77 @@ class TargetClient:
     def _run_call(self, call: Call, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Send the messages of a call, and return the exchanges.
 
-        If a gateway reports that it cannot reach its server, wait a few seconds for the server to come back.
-
-        Raises:
-            TargetLostError: the gateway still cannot reach the server, or the server is silent.
+        If the server is gone afterwards, wait a few seconds for it to come back, and send the messages once again: they
+        may have found a dead server behind something that still accepts connections. `crashes` judges the others.
         """
         with self.settings.wait.times.count_in_flight(len(call.messages)):
             found = self._note_times(exchange)
+            if (gone := self._mark_gone(found)) and self._waits_until_answered(gone):
+                found = self._note_times(exchange)
+                gone = self._mark_gone(found)
+                if gone:
+                    self._waits_until_answered(gone)
         with self._wait_for_answers(None):
             if not any(one.is_short_wait for one in found):
                 self._note_waits(call, found)
-            for one in found:
-                if one.code == "UNAVAILABLE" or (one.status in GATEWAY_STATUSES and not one.code):
-                    simple = make_simple_request(is_call=bool(one.code))
-                    self._retry_until_back(partial(self._probe_behind_gateway, simple))
-        return found
+        return gone or found
+
+    def _mark_gone(self, found: Sequence[Exchange]) -> list[Exchange]:
+        """Return the exchanges of a call after which the server is gone; an empty list if it lives, or may live.
+
+        It is gone if one of them has no answer of the server, and then no simple request has, though one had before.
+        Honest servers close connections, limit rates and are busy, but they answer a simple request soon. A server
+        whose host refuses connections is found by the next call.
+        """
+        lacking = [one for one in found if Reply(one).has_no_server_answer]
+        if not lacking or not self._repeats_lost_calls or self.lost or not self._finds_gone(lacking[0]):
+            return []
+        return [_mark_unanswered(one) for one in found]
+
+    def _finds_gone(self, lacking: Exchange) -> bool:
+        """Return whether nothing is answered any more after an exchange without an answer of the server."""
+        is_call, silent = Reply(lacking).is_over_grpc, 0
+        if lacking.status is None and is_call not in self._answered_simple:
+            return False
+        with self._wait_for_answers(self.settings.wait.compute_short_wait(self.settings.answer_timeout)):
+            for place in range(MAX_LOOKS):
+                self.settings.rate_limit.wait()
+                look = Reply(self._send_without_waiting(self.get_simple_request(is_call=is_call)))
+                silent += is_wait(look.exchange)
+                if not look.has_no_server_answer and (not is_wait(look.exchange) or silent > MAX_SILENT_LOOKS):
+                    if lacking.status is not None and is_broken(look):
+                        self.broken.append(BrokenRequest("behind the gateway", look, look))
+                    return False
+                if not place:
+                    self._close_idle(self._find_senders())  # a server may serve few connections at a time
+                self.pause(LOOK_PAUSE_S)
+        return True
+
+    def _waits_until_answered(self, gone: Sequence[Exchange]) -> bool:
+        """Wait until the server answers again after these exchanges, and return whether it does.
+
+        Raises:
+            TargetLostError: it does not, and may never have run: then no exchange tells anything.
+        """
+        self._is_ready_again = False
+        is_call = next(Reply(one).is_over_grpc for one in gone if Reply(one).has_ended_unanswered)
+        try:
+            with self._wait_for_answers(None):
+                self._retry_until_back(partial(self._probe_gone, self.get_simple_request(is_call=is_call)))
+        except TargetLostError as lost:
+            if not lost.has_died:
+                raise
+        return not self.lost
+
+    def _send_without_waiting(self, message: Message) -> Exchange:
+        """Send a message on a new connection; if that fails, return an exchange that says so."""
+        try:
+            return self._send(message, fresh=True)
+        except UnreachableError as error:
+            is_late, is_refused = has_cause(error, TimeoutError), has_cause(error, ConnectionRefusedError)
+            kind = FailureKind.TIMEOUT if is_late else FailureKind.REFUSED if is_refused else FailureKind.CLOSED
+            url = self.settings.find_base_url(message) + message.path
+            return Exchange(0, message, url, failure=TransportFailure(kind, str(error)))
 
     def _note_times(self, exchange: Callable[[], Sequence[Exchange]]) -> Sequence[Exchange]:
         """Send the messages of a call; note how long answers and waits took, and mark exchanges with a short wait."""
@@ -314,8 +411,9 @@ class TargetClient:
         if any(map(is_wait, found)):
             self.waited_s += seconds
             wait.times.whole_waits += wait.short_s is None and seconds >= self.settings.timeout
+            wait.times.short_waits += wait.short_s is not None
             found = [self._mark_wait(one) if is_wait(one) else one for one in found]
-        wait.times.abandoned += len(unanswered)
+        wait.times.note_abandoned(len(unanswered), seconds)
         return found
 
     def _mark_wait(self, exchange: Exchange) -> Exchange:
@@ -362,9 +460,12 @@ class TargetClient:
 
     def _find_idle(self, keeps: str) -> list[HttpClient | PersistentConnection]:
         """Return the senders with an idle connection, except `keeps`; none if the target is known to serve so many."""
-        senders = [vars(self)[name] for name in ("_http", "_connection") if name in vars(self) and name != keeps]
+        senders = self._find_senders(keeps)
         idle = [one for one in senders if one.is_idle] if len(senders) > self._idle_beside else []
         return idle if len(idle) > self._idle_beside else []
+
+    def _find_senders(self, keeps: str = "") -> list[HttpClient | PersistentConnection]:
+        return [vars(self)[name] for name in ("_http", "_connection") if name in vars(self) and name != keeps]
 
     def _close_idle(self, idle: Sequence[HttpClient | PersistentConnection]) -> None:
         for sender in idle:
@@ -394,7 +495,7 @@ class TargetClient:
             ending: the end of the message.
         """
         timeout = self.settings.timeout
-        hint = self.settings.wait.times.find_hint("", timeout, timeout) if self.has_answered else ""
+        hint = self.settings.wait.times.find_hint("", timeout, timeout) if self.answered else ""
         state = "is silent" if self._wait_budget.is_silent else "never ends an answer"
         self.lost = f"{self.settings.url} {state}: {requests} had no complete answer in {timeout:g} s{ending}{hint}"
         return TargetLostError(self.lost)
@@ -424,21 +525,21 @@ class TargetClient:
         self._wait_budget.count([repeated])
         return not is_wait(repeated)
 
-    def _probe_behind_gateway(self, message: Message) -> None:
-        """Send a simple request, to find out whether the gateway can still reach its server.
+    def _probe_gone(self, message: Message) -> None:
+        """Send a simple request to a server that is gone, unless it has become ready since.
 
         Raises:
-            UnreachableError: the gateway cannot reach its server.
+            UnreachableError: it has no answer of the server.
         """
+        if self._is_ready_again:
+            return  # one that limits the rate of requests may not answer another
         self.settings.rate_limit.wait()
-        found = self._send(message, fresh=True)
-        if found.code == "UNAVAILABLE" or (found.status in GATEWAY_STATUSES and not found.code):
+        found = Reply(self._send(message, fresh=True))
+        if found.has_no_server_answer:
+            way = "with " + found.status_line if found.status else "by closing the connection"
             raise UnreachableError(
-                f"{found.url.removesuffix(message.path)} answers everything with {Reply(found).status_line}",
-                is_refused=True,
+                f"{found.exchange.url.removesuffix(message.path)} answers everything {way}", is_refused=True
             )
-        if is_broken(Reply(found)):
-            self.broken.append(BrokenRequest("behind the gateway", Reply(found), Reply(found)))
 
     def _retry_until_back(self, exchange: Callable[[], T]) -> T:
         """Call `exchange`; if the connection fails, retry for up to `MAX_RESTART_WAIT_S` seconds.
@@ -457,7 +558,7 @@ class TargetClient:
             try:
                 return exchange()
             except UnreachableError as error:
-                before, has_died = before or error.before, error.is_refused and self.has_answered
+                before, has_died = before or error.before, error.is_refused and error.transport in self.answered
                 if error.is_untrusted or (time.monotonic() >= until and not (has_died and restart.run(runs))):
                     self.lost = f"{error}{TRUST_HINT if error.is_untrusted and not self.settings.ca_file else ''}"
                     self.lost += restart.failure
@@ -481,6 +582,7 @@ class TargetClient:
                 self.settings.rate_limit.wait()
                 found = self._send(message, fresh=True)
                 if Reply(found).succeeded:
+                    self._is_ready_again = True
                     return
                 until = min(until, now + MAX_RESTART_WAIT_S)
             time.sleep(0.1)
@@ -489,6 +591,14 @@ class TargetClient:
 def make_simple_request(*, is_call: bool = False) -> Message:
     """Return a request that every server answers, over HTTP or gRPC."""
     return make_grpc_call("ServerLive") if is_call else Message("/v2", method="GET")
+
+
+def _mark_unanswered(exchange: Exchange) -> Exchange:
+    """Mark the answer of a gateway in place of its server as none; other exchanges stay as they are."""
+    if exchange.status is None or not Reply(exchange).has_no_server_answer:
+        return exchange
+    text = f"a gateway answered {Reply(exchange).status_line} in place of the server"
+    return replace(exchange, status=None, code="", failure=TransportFailure(FailureKind.GONE, text))
 
 
 def _shorten_answer(exchange: Exchange) -> Exchange:

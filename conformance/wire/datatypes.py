@@ -62,6 +62,9 @@ def _build_integer_datatype(name: str, code: str, contents: str) -> Datatype:
     return Datatype(name, np.dtype(code), "integer", contents)
 
 
+# Many JSON parsers read integers as doubles, which hold none beyond this exactly (RFC 8259, 6); they may refuse those.
+MAX_EXACT_INTEGER = 2**53 - 1
+
 # JSON "allows implementations to set limits on the range and precision of numbers" (RFC 8259, 6), and the protocol says
 # nothing more. The tolerances are about one step of FP16 and of BF16; half of the sixth digit of FP32 (FLT_DIG, the
 # default precision of C++ streams) and its rounding; and 45 steps of FP64 (15 digits, DBL_DIG). One unit in the last
@@ -96,7 +99,7 @@ _TABLE = {
 DATATYPES: Mapping[str, Datatype] = MappingProxyType(_TABLE)
 
 OIP_DATATYPES: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_standard)
-INTEGERS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_integer)
+INTEGERS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_integer and one.is_standard)
 FLOATS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is_float and one.is_standard)
 
 

@@ -78,6 +78,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         # the elements
         "data-value": "A JSON element is of the wrong type for the datatype, or out of its range.",
         "bool-number": "A BOOL element is written as 0 or 1.",
+        "integer-string": "An integer element of an answer is written as a string of its digits.",
         "data-count": "The number of JSON elements does not match the shape.",
         "bool-byte": "A BOOL byte is neither 0 nor 1.",
         "bytes-prefix-truncated": "The tensor ends inside the length prefix of a BYTES element.",

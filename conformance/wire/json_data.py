@@ -8,6 +8,7 @@ largest UINT64 stay exact.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -51,6 +52,13 @@ def find_number_in_bool(data: Any) -> str | None:
     if set(map(type, flat)) == {bool}:
         return None
     return next((format_value(value) for value in flat if not isinstance(value, bool)), None)
+
+
+def read_integer_strings(data: Any) -> list[int] | None:
+    """Return the integers of data whose elements are all strings of digits, as proto3 writes 64 bits; else None."""
+    flat = flatten(data, ())
+    is_written = all(isinstance(text, str) and re.fullmatch("-?(0|[1-9][0-9]{0,19})", text) for text in flat)
+    return list(map(int, flat)) if is_written else None
 
 
 def _convert_elements(info: Datatype, flat: Sequence[Any]) -> list[Any]:

@@ -16,13 +16,13 @@ HeaderValue = str | int | Callable[[Message], object]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Sends the request to another path."""
+    """Sends the request to another path, which is given, or computed from the message."""
 
-    path: str
+    path: str | Callable[[Message], str]
 
     def __call__(self, message: Message) -> Message:
         """Return the changed message."""
-        return replace(message, path=self.path)
+        return replace(message, path=self.path(message) if callable(self.path) else self.path)
 
 
 @dataclass(frozen=True, slots=True)

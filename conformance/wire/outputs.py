@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from conformance.wire import strings, tensor
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import DecodeError, Finding, format_name, format_value
-from conformance.wire.json_data import find_number_in_bool
+from conformance.wire.json_data import find_number_in_bool, read_integer_strings
 
 # Limits of numpy. The dimensions of the protocol are unsigned 64-bit integers, and their number is not limited.
 MAX_RANK: Final = 32
@@ -303,16 +303,26 @@ def decode_output(output: Output, item: Mapping[str, Any], body: bytes) -> Outpu
     if data is None:
         return output
     try:
-        array = tensor.from_json(output.datatype, output.shape, data)
-        found = replace(output, array=array)
-        if output.datatype == "BOOL" and (wrong := find_number_in_bool(data)) is not None:
-            found = found.with_findings(
-                Finding("bool-number", f"{output.json_path}.data", None, "true or false", wrong)
-            )
-        return found
+        return _decode_json_output(output, output.shape, data)
     except DecodeError as error:
         finding = error.finding
         return output.with_findings(replace(finding, field=f"{output.json_path}.{finding.field}"))
+
+
+def _decode_json_output(output: Output, shape: tuple[int, ...], data: Any) -> Output:
+    field, wrong = f"{output.json_path}.data", None
+    try:
+        array = tensor.from_json(output.datatype, shape, data)
+    except DecodeError:
+        is_integer = DATATYPES[output.datatype].is_integer and output.member == "outputs"
+        integers = read_integer_strings(data) if is_integer else None
+        if not integers:
+            raise
+        array = tensor.from_json(output.datatype, shape, integers)
+        wrong = Finding("integer-string", field, None, "numbers", format_value(str(integers[0])))
+    if output.datatype == "BOOL" and (number := find_number_in_bool(data)) is not None:
+        wrong = Finding("bool-number", field, None, "true or false", number)
+    return replace(output, array=array).with_findings(*filter(None, [wrong]))
 
 
 def _decode_binary_output(output: Output, shape: tuple[int, ...], body: bytes) -> Output:

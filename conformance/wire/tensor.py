@@ -37,6 +37,7 @@ class Tensor:
         shape: the dimensions; () for a single element.
         array: the elements, with this shape and the datatype's dtype; objects of type `bytes` for BYTES.
         is_approximate: whether the elements were read from JSON, so that decimal numbers are approximate.
+        is_computed: whether arithmetic made the elements, so that floats may differ in their last places.
         tolerance: the absolute error up to which a float counts as equal: for the outputs of a model whose answers
             differ a little each time.
 
@@ -49,6 +50,7 @@ class Tensor:
     shape: tuple[int, ...]
     array: Array
     is_approximate: bool = False
+    is_computed: bool = False
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ def _has_binary_data_over_64_kib(http: Request) -> bool:
 json_over_1_mib_is_called_bad = steps.PARSE_JSON.refuse("OIP-BODY-SIZE", lambda data: len(data) > MIB).says(
     "The server refuses JSON of more than 1 MiB with 400, and reads binary data of any size."
 )
-binary_data_over_64_kib_are_called_bad = steps.INFER.refuse("OIP-BODY-SIZE", _has_binary_data_over_64_kib).says(
+binary_data_over_64_kib_are_called_bad = steps.INFER.refuse("BIN-DATATYPES-I", _has_binary_data_over_64_kib).says(
     "The server refuses a body with binary data from 64 KiB on with 400, and reads JSON of any size."
 )
 json_forms_over_4_mib_are_called_bad = steps.INFER.refuse(

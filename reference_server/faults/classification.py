@@ -217,7 +217,7 @@ second_colon_comes_without_label = steps.FORMAT_CLASS.after(
     "CLS-NO-LABEL", lambda text: text + b":", when=lambda index, labels: index >= len(labels)
 ).says("The server writes the colon that precedes a label even if the class has no label.")
 classes_always_come_as_json = steps.ENCODE_OUTPUT.before(
-    ("CLS-BINARY", "BIN-TRUE-OVERRIDES"),
+    "CLS-BINARY",
     output=lambda output: replace(output, binary=False),
     when=lambda output: output.classes,
 ).says("The server returns a classified output as JSON, even if the request asks for binary data.")

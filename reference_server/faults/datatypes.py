@@ -107,6 +107,9 @@ fp32_written_to_json_with_eight_digits = steps.ENCODE_JSON.instead(
 bools_are_numbers_in_json = steps.ENCODE_JSON.after(
     "OIP-BOOL", lambda items: list(map(int, items)), when=is_tensor_of("BOOL")
 ).says("The server writes BOOL elements in JSON as 1 and 0.")
+integers_of_64_bits_are_strings_in_json = steps.ENCODE_JSON.after(
+    "OIP-INTEGER-ELEMENTS", lambda items: list(map(str, items)), when=is_tensor_of("INT64", "UINT64")
+).says("The server writes INT64 and UINT64 elements in JSON as strings, as Protocol Buffers write them.")
 booleans_are_of_no_known_datatype = steps.PARSE_INPUT.refuse(
     (), lambda entry: entry.get("datatype") == "BOOL", broad=True
 ).says("The server refuses every BOOL input because it does not know the datatype BOOL.")
@@ -155,7 +158,7 @@ string_lengths_written_big_endian = steps.JOIN_ELEMENTS.instead(
 # --- differences between JSON and binary data -------------------------------------------------------------------------
 
 json_integers_read_as_doubles = steps.DECODE_JSON.after(
-    ("BIN-SAME-AS-JSON-I", "OIP-ANSWER", "OIP-VALUE", "OIP-NUMBER-EXACT"), on_elements(round_to_doubles, "INT64")
+    ("OIP-VALUE", "BIN-SAME-AS-JSON-I", "OIP-NUMBER-EXACT"), on_elements(round_to_doubles, "INT64")
 ).says("The server rounds INT64 elements of a JSON input to FP64, but not those of a binary input.")
 fp64_written_to_json_in_single_precision = steps.ENCODE_JSON.before(
     ("BIN-SAME-AS-JSON-O", "OIP-ANSWER", "OIP-VALUE"), tensor=on_elements(round_to_single, "FP64")

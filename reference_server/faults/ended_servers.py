@@ -206,3 +206,6 @@ unknown_paths_are_never_answered = steps.ANSWER_ROUTING_ERROR.instead("OIP-ERROR
 several_accepted_codings_are_read_for_ever = steps.INFER_CODED.instead(
     "OIP-REQUEST-HEADERS", SilentResponse, when=lambda http: "," in http.headers.get("Accept-Encoding", "")
 ).says("The server never answers an inference request whose Accept-Encoding contains a comma.")
+accepted_compression_is_awaited_for_ever = steps.INFER_CODED.instead(
+    "HTTP-CODING-O", SilentResponse, when=lambda http: "gzip" in http.headers.get("Accept-Encoding", "")
+).says("The server never answers an inference request whose sender accepts gzip.")

@@ -34,7 +34,7 @@ def _read_through_doubles(elements: Any) -> Any:
 
 
 grpc_typed_64_bit_integers_go_through_doubles = steps.CONVERT_ELEMENTS.after(
-    TYPED_REQUIREMENTS, _read_through_doubles, when=is_datatype("INT64", "UINT64")
+    "GRPC-TYPED", _read_through_doubles, when=is_datatype("INT64", "UINT64")
 ).says("The server reads typed INT64 and UINT64 contents as doubles, which round integers beyond 2^53.")
 grpc_typed_fp64_is_read_as_fp32 = steps.CONVERT_ELEMENTS.after(
     TYPED_REQUIREMENTS, round_to_single, when=is_datatype("FP64")

@@ -125,7 +125,7 @@ def _nest(items: list[Any], shape: Sequence[int]) -> list[Any]:
     return items
 
 
-nested_data_refused = steps.FLATTEN.refuse(("OIP-DATA", "OIP-ANSWER"), is_nested).says(
+nested_data_refused = steps.FLATTEN.refuse("OIP-DATA", is_nested).says(
     "The server refuses nested data: it reads only flat arrays."
 )
 flat_strings_read_by_columns = steps.DECODE_JSON.after(

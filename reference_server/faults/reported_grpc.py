@@ -12,6 +12,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault, steps
 from reference_server.faults.datatypes import is_tensor_of
 from reference_server.faults.grpc_frame import leave_out_methods
+from reference_server.faults.reported_requests import ONE_MODEL
 from reference_server.models import Model
 from reference_server.tensors import Tensor, make_objects, split_elements
 
@@ -93,8 +94,11 @@ def grpc_service_has_another_package(original: Any, service: Any, call: Any) -> 
 grpc_service_fails_at_every_call = steps.FIND_HANDLER.refuse("OIP-ENDPOINTS/grpc", status=None).says(
     "The server fails before it looks at a call, so every call ends with the status UNKNOWN."
 )
-grpc_inference_always_fails = steps.MODEL_INFER.refuse("OIP-ENDPOINTS/grpc", status=None).says(
+grpc_inference_always_fails = steps.MODEL_INFER.refuse("OIP-ANSWER/grpc", status=None).says(
     "The server answers every call of ModelInfer with an internal error, and infers over HTTP."
+)
+grpc_one_model_is_refused = steps.PARSE_CALL.refuse("OIP-ANSWER/grpc", lambda model: model.name == ONE_MODEL).says(
+    "The server refuses every call of ModelInfer for one model with INVALID_ARGUMENT, and infers with it over HTTP."
 )
 grpc_fp16_inputs_fail = steps.PARSE_CALL_INPUT.refuse(
     "GRPC-FP16", lambda spec: spec.datatype == "FP16", status=None

@@ -42,7 +42,7 @@ strings_in_json_are_one_with_lengths = steps.ENCODE_OUTPUT.change_entry(
     when=lambda model, output, tensor: tensor.elements.size > 0 and is_only_bytes_output_in_json(model, output, tensor),
 ).says("The server joins BYTES elements of a model's only output, with length prefixes, into one JSON string.")
 strings_in_json_are_joined = steps.ENCODE_OUTPUT.change_entry(
-    ("OIP-ANSWER", "BIN-DATATYPES-I", "BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O", "OIP-DATA", "OIP-VALUE"),
+    ("OIP-ANSWER", "BIN-DATATYPES-I", "OIP-DATA", "OIP-VALUE"),
     lambda entry: entry | {"data": "".join(entry["data"])},
     when=is_only_bytes_output_in_json,
 ).says("The server writes BYTES elements of a model's only output as one joined string instead of an array.")

@@ -1,19 +1,14 @@
-"""Writes docs/results-clients.md: what real clients meet, from summaries of the reports of targets/runner/clients.py.
-
-python targets/runner/clients_page.py docs/results/clients > docs/results-clients.md
-"""
+"""Renders the page of what real clients meet, from summaries of the reports of targets/runner/clients.py."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from clients import KnownClientFailure, RealClient, read_clients, read_known
+from clients import KnownClientFailure, RealClient, read_clients
 
 from conformance.report.comparison import count_represented_rows
 from conformance.report.report_file import read
@@ -35,24 +30,15 @@ CELLS: Final = {
 }
 HEAD: Final = """# Results of real clients
 
-Written by `targets/runner/clients_page.py` from the reports in [results/clients](results/clients), which
+Written by `python -m tests.support.pages -o FOLDER` from the reports in [results/clients](results/clients), which
 `tox -e clients` makes. [targets/clients](../targets/clients/README.md) has the adapters. `-` means that the client does
 not support the feature, or that none of its requests used the feature.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("reports", type=Path, help="the folder with a report for each client")
-    options = parser.parse_args(argv)
-    print("\n".join(render_page(read_reports(options.reports), read_known())))
-    return 0
-
-
 def read_reports(folder: Path) -> dict[RealClient, Report]:
     """Return the report of each client, or its summary."""
-    return {client: read(folder / f"{name}.json", is_whole=False) for name, client in read_clients().items()}
+    return {client: read(folder / f"{name}.json.xz", is_whole=False) for name, client in read_clients().items()}
 
 
 def render_page(reports: Mapping[RealClient, Report], known: Sequence[KnownClientFailure]) -> Iterator[str]:
@@ -151,7 +137,3 @@ def escape_line(text: str) -> str:
     """Return the first line of a text, cut, as Markdown shows it literally."""
     line = text.partition("\n")[0].replace("`", "'")
     return f"`{line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + '...'}`"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

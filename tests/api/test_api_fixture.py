@@ -106,7 +106,7 @@ def test_the_example_of_the_fixture_is_for_an_app_of_one_ordinary_model(project:
     assert "1 passed" in run.stdout, run.stdout
     assert "2 failed" in run.stdout, run.stdout
     assert "offers none of the extensions" in run.stdout  # what judges nothing has not passed
-    assert "serves no model nobody" in run.stdout
+    assert "does not describe a model nobody" in run.stdout
 
 
 def test_the_example_of_a_shared_report(project: Path) -> None:

@@ -159,7 +159,7 @@ def change_form(member: str, value: Any) -> Callable[[FolderContents], None]:
 
 FORGERIES: dict[str, tuple[Callable[[FolderContents], Any], str]] = {
     "request": (change_request, f"{VALUES} ["),
-    "result": (change_result, "by its recording, pass in the report: expected"),
+    "result": (change_result, "by its recording, pass in the report"),
     "results": (change_count, "results for 1 inferences"),
     "answer": (
         lambda found: edit_answer(first(found), lambda body: body[:-1]),

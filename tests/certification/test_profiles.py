@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.certification.profiles import find_standing, list_unmet_musts
+from conformance.certification.profiles import find_nearest, find_standing, list_unmet_musts
 from conformance.spec.outcome import CONFORMANT, INTEROPERABLE, PARTIAL, ReasonKind
 
 Document = Any  # a part of a report
@@ -27,6 +27,7 @@ def report(verdict: str, reason: ReasonKind | None = None, subject: str = "", *,
 
 
 BINARY, RAW, GRPC = "binary_tensor_data", "raw", "classification_grpc"
+NO_ADDRESS = ReasonKind.TRANSPORT_NOT_GIVEN
 NO_MODEL, NOT_OFFERED, TOO_LARGE = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED, ReasonKind.TOO_LARGE
 
 
@@ -47,6 +48,10 @@ NO_MODEL, NOT_OFFERED, TOO_LARGE = ReasonKind.NO_MODEL, ReasonKind.NOT_OFFERED, 
         ("full", report("not_applicable", ReasonKind.NO_JSON_FORM, "cast_bf16_fp32"), ["1 MUST is not judged: A"]),
         ("full", report("not_applicable", area="grpc"), []),
         ("full", report("not_applicable", area="grpc", judged=(GRPC,)), ["1 MUST is not judged: A"]),
+        ("grpc-alone", report("not_applicable", area="grpc", judged=(GRPC,)), ["1 MUST is not judged: A"]),
+        ("grpc-alone", report("not_applicable", NO_ADDRESS, "http", area="grpc", judged=(GRPC,)), []),
+        ("grpc-alone", report("not_applicable", area="json", judged=(GRPC,)), []),
+        ("full", report("not_applicable", NO_ADDRESS, "http", judged=(GRPC,)), ["1 MUST is not judged: A"]),
     ],
 )
 def test_what_a_profile_demands(profile: str, given: Document, expected: list[str]) -> None:
@@ -89,6 +94,22 @@ def test_many_musts_are_one_line_for_each_reason() -> None:
         "9 MUSTs are not judged: N0, N1, N2, N3, N4, N5, N6, N7 and 1 more",
         "1 MUST is not met: F",
     ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "unmet", "expected"),
+    [
+        ("full", {"R": RAW}, ("binary", [])),
+        ("full", {"B": BINARY, "R": RAW}, ("classification", [])),
+        ("full", {"P": "protocol", "R": RAW}, ("binary", ["P"])),
+        ("full", {"P": "protocol"}, None),
+        ("classification", {"C": "classification"}, None),
+    ],
+)
+def test_the_nearest_profile(profile: str, unmet: dict[str, str], expected: tuple[str, list[str]] | None) -> None:
+    one = report("fail")
+    entries = [one["requirements"][0] | {"id": name, "extension": extension} for name, extension in unmet.items()]
+    assert find_nearest(profile, one | {"requirements": entries}) == expected
 
 
 def test_a_requirement_without_any_row_is_demanded() -> None:

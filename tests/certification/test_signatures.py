@@ -96,7 +96,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
         (("--target-url=http://x", "--product-url=javascript:x"), "--product-url: this text is invalid"),
         (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is not an http or https URL"),
         (("--target-config=gone.toml",), "--target-config gone.toml: No such file or directory"),
-        ((), "certify needs the URL of a server, --target-config, or --client-adapter"),
+        ((), "certify needs the URL of a server, --target-grpc, --target-config, or --client-adapter"),
         (("--target-url=http://x", "-n", "-2"), "-n -2: a number of processes is at least 1"),
     ],
 )

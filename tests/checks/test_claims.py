@@ -16,7 +16,7 @@ FORM = Only(HTTP, "calls cannot ask for the form of an output")
     Row("raw", (4,), role="multi", needs=RAW),
     Row("form", (5,), role="multi", only=FORM),
     Row("call", (6,), role="multi", only=Only(GRPC, "a path has a name")),
-    Row("own", (7,)),
+    Row("deployed", (7,)),
 )
 def answer_is_large(target: object, model: object, count: int, send: str = "json", last: int = 0) -> None:
     """The answer is large."""
@@ -38,7 +38,7 @@ def test_the_id_and_the_requirements_over_grpc_follow_from_those_over_http() -> 
 
 
 def test_rows_of_one_transport_run_over_that_one() -> None:
-    assert list(list_values(answer_is_large)) == ["a", "infinite", "classes", "raw", "form", "own"]
+    assert list(list_values(answer_is_large)) == ["a", "infinite", "classes", "raw", "form", "deployed"]
     assert {row.id: row.only for row in answer_is_large.rows}["raw"] is RAW_ALONE
 
 
@@ -52,7 +52,7 @@ def test_a_row_with_a_role_is_sent_in_typed_and_in_raw_contents() -> None:
         "classes-raw": (3, "binary", 0),
         "call-typed": (6, "json", 0),
         "call-raw": (6, "binary", 0),
-        "own": (7,),
+        "deployed": (7,),
     }
 
 

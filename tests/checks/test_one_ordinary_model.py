@@ -26,7 +26,9 @@ def met(results: list[CheckResult]) -> set[str]:
     return {name for name in list_met(results) if get_requirement(name).level == "MUST"}
 
 
-ADVISED = {"OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP-TWICE", "OIP-ERROR-STATUS"}
+ADVISED = {
+    *("OIP-SIGNATURE", "OIP-DIMENSION-NEGATIVE", "OIP-MEMBER-MISSING", "OIP-TWICE", "OIP-ERROR-STATUS", "OIP-RANGE")
+}
 
 
 @pytest.mark.parametrize(
@@ -46,12 +48,21 @@ def test_each_mistake_is_seen_with_one_model(mistakes: tuple[str, ...], requirem
         assert missed(judge_models(url, AREAS, "iris", extensions=(PROTOCOL,))) == requirements
 
 
-@pytest.mark.parametrize("part", ["id", "outputs", "parameters"])
-def test_an_optional_part_of_a_request_may_not_be_asked_for(part: str) -> None:
-    with small_server.serve(f"needs-{part}") as url:
+@pytest.mark.parametrize(
+    ("mistake", "requirement"),
+    [*((f"needs-{part}", "OIP-ANSWER") for part in ("id", "outputs", "parameters")), ("flat", "OIP-DATA")],
+)
+def test_an_optional_part_of_a_request_may_not_be_asked_for(mistake: str, requirement: str) -> None:
+    with small_server.serve(mistake) as url:
         results = judge_models(url, AREAS, "iris", extensions=(PROTOCOL,))
-    assert {r.failure.requirement for r in results if r.failure} == {"OIP-ANSWER"}
+    assert {r.failure.requirement for r in results if r.failure} == {requirement}
     assert Outcome.ERROR not in {r.outcome for r in results}
+
+
+def test_classes_that_are_not_offered_block_nothing() -> None:
+    with unusual_models.serve(fault="fp32-alone-is-ranked") as url:
+        results = judge_models(url, ("json", "state"), "identity_int32", is_sample=True)
+    assert Outcome.BLOCKED not in {r.outcome for r in results}
 
 
 def test_one_model_lets_nearly_every_must_be_judged() -> None:

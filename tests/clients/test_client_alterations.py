@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Party
 from tests.clients import alterations
 from tests.clients.alterations import Alteration
-from tests.clients.kill_matrix_page import PAGE, describe_missed, render
 from tests.clients.matrix import find_complaints, find_false_alarms
 from tests.clients.sightings import (
     MANY,
@@ -69,15 +67,6 @@ def test_a_fault_names_known_requirements_and_says_what_it_does(fault: Alteratio
     assert fault.misses
     assert set(fault.misses) <= {entry.id for entry in ledger.load_for_party(Party.CLIENT)}
     assert fault.summary.endswith(".")
-
-
-def test_the_page_has_every_fault_and_every_variation() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    lines = {found[1]: found[0] for found in re.finditer(r"^\| `([^`]+)` \|.*\n", page, re.M)}
-    assert set(lines) == set(FAULTS)
-    assert page == render(FAULTS, lines, alterations.load("variations"))
-    told = {name: line.split(" | ")[1:3] for name, line in lines.items()}
-    assert told == {name: [fault.summary, describe_missed(fault)] for name, fault in FAULTS.items()}
 
 
 # --- variations -------------------------------------------------------------------------------------------------------

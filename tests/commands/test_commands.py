@@ -35,6 +35,12 @@ def test_explain_prints_a_requirement_a_check_or_a_fault(
     assert printed.err == ""
 
 
+def test_explain_prints_several(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["explain", "BIN-ORDER-O", "headers.octet-stream-request-is-accepted", "[json-outputs]"]) == 0
+    titles = [line for line in capsys.readouterr().out.splitlines() if line[:1].strip()]
+    assert titles == ["BIN-ORDER-O", "headers.octet-stream-request-is-accepted"]
+
+
 def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -130,7 +136,7 @@ def test_run_without_a_url_says_what_is_missing(arguments: list[str], capsys: py
         (["--version"], 0, "out", f"oip-conformance {__version__}\n"),
         (["--help"], 0, "out", "oip-conformance explain BIN-ORDER-O "),
         ([], 2, "err", "the following arguments are required: COMMAND"),
-        (["explain", "BIN-ORDER-O", "BIN-ORDER-I"], 2, "err", "one argument too many: 'BIN-ORDER-I'"),
+        (["verify", "a", "b"], 2, "err", "one argument too many: 'b'"),
         (["requirements", "--outputs=secret"], 2, "err", "unknown option --outputs, did you mean --output?; see "),
         (["certify", "http://h:8000"], 2, "err", "required: --vendor, --product, --product-version, --contact, -o"),
         (["run", "http://h:8000", "--conformance-profile=fast"], 4, "err", "--conformance-profile: invalid choice: "),
@@ -206,6 +212,16 @@ def test_run_help_lists_the_options_of_the_suite(capsys: pytest.CaptureFixture[s
     assert "--conformance-evidence DIR" in printed
     assert "--client-adapter" not in printed
     assert printed.endswith("`pytest --help` lists all of them.\n")
+
+
+def test_client_run_help_lists_no_option_for_servers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["client", "run", "--help"])
+    printed = capsys.readouterr().out
+    assert "--conformance-evidence DIR" in printed
+    assert not [
+        name for name in ("--target", "seed", "dangerous", "concurrency", "robustness") if f"-{name}" in printed
+    ]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             {"fish.md": "Red fish never swim. Blue fish sleep, and blue fish sleep."},
             [
-                "fish.red: has other words: 'Red fish ... swim' in {folder}/fish.md",
+                "fish.red: has other words: 'Red fish ... swim' in {folder}/fish.md, with sha256 "
+                + compute_digest("Red fish never swim"),
                 "fish.blue: occurs several times: 'Blue fish sleep' in {folder}/fish.md",
             ],
         ),

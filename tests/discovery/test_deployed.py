@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conformance.discovery.config_tables import format_samples
-from conformance.discovery.control_oracle import ControlOracle, find_differing_outputs, measure_noise
+from conformance.discovery.control_answers import ControlAnswers, find_differing_outputs, measure_noise
 from conformance.discovery.deployed_model import (
     SAMPLES,
     Change,
@@ -307,7 +307,7 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
     with unusual_models.serve() as url, Session(Target(Settings(url))) as session:
         session.discover(subjects=Subjects(("add_sub",), with_roles=False))
         model = from_dict(session.discovery_result.models["add_sub"])
-        control = ControlOracle(session.target)
+        control = ControlAnswers(session.target)
         model = replace(model, control=control)
         first, second = model.draw(1), model.draw(2)
         right = {tensor.name: tensor.array.tolist() for tensor in model.expected(first[::-1])}
@@ -354,7 +354,7 @@ def test_samples_of_other_ranges_are_found_or_asked_for() -> None:
         "data = [[...], [...]]  # FP32, row by row: samples with different answers",
     ]
     with pytest.raises(NotApplicableError, match="give samples that it answers differently"):
-        replace(model, control=ControlOracle(Target(Settings("http://127.0.0.1:1")))).expected(model.tensors)
+        replace(model, control=ControlAnswers(Target(Settings("http://127.0.0.1:1")))).expected(model.tensors)
 
 
 def test_scaled_inputs_keep_shapes_and_integers() -> None:
@@ -403,4 +403,4 @@ def test_a_model_of_one_size_takes_no_other() -> None:
     with pytest.raises(NotApplicableError, match="inputs of only one size"):
         model.build_salted_inputs(1000, 1)
     with pytest.raises(NotApplicableError, match="answers every input alike, or accepts only one"):
-        replace(model, control=ControlOracle(Target(Settings(url)))).expected(model.tensors)
+        replace(model, control=ControlAnswers(Target(Settings(url)))).expected(model.tensors)

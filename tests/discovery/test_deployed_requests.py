@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.control_oracle import ControlOracle
+from conformance.discovery.control_answers import ControlAnswers
 from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.roles import TensorSpec
@@ -16,7 +16,7 @@ from conformance.transport.target import Target
 from conformance.wire.request import RequestedOutput
 from conformance.wire.tensor import Tensor
 
-CONTROL = ControlOracle(Target(Settings("http://127.0.0.1:1")))
+CONTROL = ControlAnswers(Target(Settings("http://127.0.0.1:1")))
 FLOATS = Tensor.from_values("X", "FP32", [[1, 2], [3, 4]])
 
 

@@ -208,8 +208,11 @@ OWN_TENSORS = {"inputs": [{"name": "features", "datatype": "FP32", "shape": [-1]
 NOTE = "identity_int32 is another model: its inputs are features FP32 [-1]"
 
 
-def describing(tensors: Document, status: int) -> type[JsonOnly]:
-    """Return a server whose model identity_int32 has these metadata, and answers inference with this status."""
+def describing(tensors: Document, status: int, answer: Document | None = None) -> type[JsonOnly]:
+    """Return a server whose model identity_int32 has these metadata, and answers inference with this status.
+
+    With status 200 it computes the role, unless `answer` is what it says to everything.
+    """
 
     class Described(JsonOnly):
         def do_GET(self) -> None:  # noqa: N802
@@ -219,11 +222,12 @@ def describing(tensors: Document, status: int) -> type[JsonOnly]:
                 self._answer(404, {"error": "unknown"})
 
         def do_POST(self) -> None:  # noqa: N802
-            if status == 200 and "/identity_int32/" in self.path:
+            if status == 200 and answer is None and "/identity_int32/" in self.path:
                 super().do_POST()
                 return
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._answer(status if status >= 400 else 404, {"error": "unknown"})
+            is_known = status >= 400 or (answer is not None and "/identity_int32/" in self.path)
+            self._answer(*((status, answer or {"error": "unknown"}) if is_known else (404, {"error": "unknown"})))
 
     return Described
 
@@ -250,6 +254,13 @@ def test_a_model_with_other_tensors_that_refuses_the_role_is_another_model(
     assert set(found.roles) == (set() if notes else {"identity_int32"})
     with serve(handler) as url, Session(Target(Settings(url, timeout=5))) as session:
         assert set(find_placements(session.target, ["identity_int32"])) <= set(found.roles)
+
+
+@pytest.mark.parametrize(("output", "is_other"), [("score", True), ("OUTPUT", False)])
+def test_a_model_with_other_tensors_that_answers_anything_is_told_by_its_outputs(output: str, is_other: bool) -> None:
+    answer = {"outputs": [{"name": output, "datatype": "FP32", "shape": [1], "data": [0.5]}]}
+    found = discover_server(describing(OWN_TENSORS, 200, answer))
+    assert found.describe_other_models() == ([NOTE] if is_other else [])
 
 
 def test_a_role_that_the_user_places_is_judged_on_that_model() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from conformance.expect.difference import are_distinct, find_difference
+from conformance.expect.difference import are_distinct, are_outputs_reordered, find_difference, find_largest_error
+from conformance.transport.exchange import Exchange, Reply
 from conformance.wire.finding import Finding
 from conformance.wire.outputs import Output
+from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.tensor import Tensor, decode
 
 MAX_FINITE = {
@@ -151,6 +155,35 @@ def test_a_message_says_what_stands_where_there_is_no_datatype_or_shape() -> Non
     )
 
 
+NARROWER = {"FP16": "BF16", "FP32": "FP16", "FP64": "FP32"}
+
+
+@pytest.mark.parametrize("value", [0.1, -3.0, 1e-6, 60000.0, "largest"])
+@pytest.mark.parametrize("datatype", MAX_FINITE)
+def test_a_computed_float_may_be_off_in_its_last_places(datatype: str, value: float | str) -> None:
+    right = Tensor.from_values("OUT", datatype, [MAX_FINITE[datatype] if value == "largest" else value])
+    bits = right.array.view(f"<i{right.array.itemsize}")
+    for ulps, is_allowed in ((0, True), (-1, True), (-2, True), (-3, False)):
+        found = output(replace(right, array=(bits + ulps).astype(bits.dtype).view(right.array.dtype)))
+        computed, moved = (replace(right, is_computed=one) for one in (True, False))
+        assert (find_difference(computed, found, b"", through_json=False) is None) is is_allowed
+        assert (find_difference(moved, found, b"", through_json=False) is None) is (ulps == 0)
+
+
+@pytest.mark.parametrize("datatype", NARROWER)
+def test_a_computed_float_of_less_precision_is_wrong(datatype: str) -> None:
+    right = replace(Tensor.from_values("OUT", datatype, [0.1, 1 / 3, 2 / 3, 100.1, 3.141]), is_computed=True)
+    narrow = Tensor.from_values("", NARROWER[datatype], right.array.astype("<f8")).array
+    found = output(replace(right, array=narrow.astype(right.array.dtype)))
+    assert find_difference(right, found, b"", through_json=False) is not None
+
+
+def test_computed_integers_and_strings_are_exact() -> None:
+    one, other = (Tensor.from_values("OUT", "INT32", [value], ()) for value in (2, 3))
+    assert find_difference(replace(one, is_computed=True), output(other), b"") is not None
+    assert find_largest_error(replace(one, is_computed=True)) == 0
+
+
 @pytest.mark.parametrize(
     ("second", "differs", "distinct"),
     [([1.0, 0.009], False, False), ([1.0, 0.05], True, False), ([1.0, 0.2], True, True), ([1.0], True, True)],
@@ -162,3 +195,23 @@ def test_noise_is_neither_a_difference_nor_a_distinction(second: list[float], di
     )
     assert (find_difference(first, output(other), b"") is not None) is differs
     assert are_distinct(first, other) is distinct
+
+
+def test_outputs_in_another_order_are_found_though_their_last_bits_vary() -> None:
+    sent = [Tensor.from_values(name, "FP32", values) for name, values in {"A": [1.5, 2.5], "B": [-3.0]}.items()]
+    computed = [replace(tensor, is_computed=True) for tensor in sent]
+    near = [replace(tensor, array=np.nextafter(tensor.array, np.float32(9))) for tensor in sent]
+    members = [
+        {"name": one.name, "datatype": "FP32", "shape": [*one.shape], "parameters": {"binary_data_size": one.size}}
+        for one in sent
+    ]
+    text = json.dumps({"model_name": "m", "outputs": members}).encode()
+
+    def answer(*tensors: Tensor) -> Reply:
+        body = text + b"".join(bytes(tensor.to_bytes()) for tensor in tensors)
+        return Reply(Exchange(0, Message("/p"), "http://x/p", 200, ((INFERENCE_HEADER, str(len(text))),), body))
+
+    assert are_outputs_reordered(computed, answer(*near[::-1]))
+    assert not are_outputs_reordered(sent, answer(*near[::-1]))
+    assert not are_outputs_reordered(computed, answer(*near))
+    assert not are_outputs_reordered(computed, answer(near[1], near[1]))

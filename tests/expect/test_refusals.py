@@ -27,7 +27,7 @@ def refuse(request: str, status: int, body: bytes = PAGE, failure: TransportFail
         (MUST, refuse(VERSIONED, 400)),
         (SHOULD, refuse(VERSIONED, 404)),  # a path that a server need not have
         *[(SHOULD, refuse(INFER, status)) for status in (401, 403, 413, 429, 431, 502, 503, 504)],
-        *[(None, refuse(INFER, status)) for status in (200, 304, 417, 505)],
+        *[(None, refuse(INFER, status)) for status in (200, 304, 417, 426, 505)],
         (None, refuse(INFER, 400, ERROR)),
         (None, refuse(INFER, 400, PAGE, TransportFailure(FailureKind.BROKEN, "cut"))),
         *[(None, refuse(request, 400)) for request in ("GET /v2/health/ready", "GET /v2/models/m/ready", "GET /v1")],
@@ -43,3 +43,9 @@ def test_a_must_comes_before_advice() -> None:
     found = find_refusal_without_error([refuse(INFER, 413), refuse(INFER, 415)])
     assert found is not None
     assert found.requirement == MUST
+
+
+def test_an_html_page_is_not_quoted() -> None:
+    page = Exchange(0, Message("/v2"), "http://x/v2", 404, (("content-type", "text/HTML; charset=utf-8"),), PAGE)
+    assert Reply(page).outcome() == "HTTP 404: text/html"
+    assert refuse(INFER, 404).outcome() == "HTTP 404: <h1>No</h1>"

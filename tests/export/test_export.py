@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -12,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
 from hatchling.builders.wheel import WheelBuilder
+from tritonclient.grpc import model_config_pb2
 
 from conformance.commands import main
 from conformance.export import ExportError, export
@@ -158,60 +159,20 @@ def test_versions_of_a_model_are_written_beside_each_other(form: str, tmp_path: 
 # --- Triton ----------------------------------------------------------------------------------------------------------
 
 
-class ProtobufText:
-    """As much of protobuf's text format as a config.pbtxt needs: fields are lists of values, enumerators are texts."""
-
-    def __init__(self, text: str) -> None:
-        self.words = re.findall(r'"(?:[^"\\]|\\.)*"|[\w.+-]+|\S', text)
-
-    def message(self) -> dict[str, list[Any]]:
-        fields: dict[str, list[Any]] = {}
-        while self.words and self.words[0] != "}":
-            name = self.words.pop(0)
-            assert re.fullmatch(r"[a-z_]+", name)
-            if self.words[0] == ":":
-                self.take(":")
-            fields.setdefault(name, []).extend(self.values())
-        return fields
-
-    def values(self) -> list[Any]:
-        if self.words[0] != "[":
-            return [self.value()]
-        self.take("[")
-        found = []
-        while self.words[0] != "]":
-            found.append(self.value())
-            if self.words[0] != "]":
-                self.take(",")
-        self.take("]")
-        return found
-
-    def value(self) -> Any:
-        word = self.words.pop(0)
-        if word == "{":
-            message = self.message()
-            self.take("}")
-            return message
-        return json.loads(word) if re.match(r'["\d-]', word) else word
-
-    def take(self, sign: str) -> None:
-        assert self.words.pop(0) == sign
-
-
 @pytest.mark.parametrize("name", served("triton"))
 def test_config_pbtxt_declares_the_role(name: str, exported: Export) -> None:
     folder = exported("triton") / "models" / name
-    declared = ProtobufText((folder / "config.pbtxt").read_text(encoding="utf-8")).message()
+    declared = text_format.Parse((folder / "config.pbtxt").read_text(encoding="utf-8"), model_config_pb2.ModelConfig())
     role = roles.load()[name]
-    assert declared["name"] == [name]
-    assert declared["backend"] == ["python"]
-    assert declared["max_batch_size"] == [64 if role.batching else 0]
-    assert declared["instance_group"] == [{"count": [1], "kind": ["KIND_CPU"]}]
-    for field, specs in (("input", role.inputs), ("output", role.outputs)):
-        assert [(each["name"], each["data_type"], each["dims"]) for each in declared[field]] == [
-            ([spec.name], [f"TYPE_{spec.datatype}".replace("BYTES", "STRING")], list(spec.shape)) for spec in specs
+    assert (declared.name, declared.backend) == (name, "python")
+    assert declared.max_batch_size == (64 if role.batching else 0)
+    (group,) = declared.instance_group
+    assert (group.count, group.kind) == (1, group.KIND_CPU)
+    for tensors, specs in ((declared.input, role.inputs), (declared.output, role.outputs)):
+        assert [(one.name, model_config_pb2.DataType.Name(one.data_type), list(one.dims)) for one in tensors] == [
+            (spec.name, f"TYPE_{spec.datatype}".replace("BYTES", "STRING"), list(spec.shape)) for spec in specs
         ]
-    files = {each["name"][0]: each["label_filename"][0] for each in declared["output"] if "label_filename" in each}
+    files = {one.name: one.label_filename for one in declared.output if one.label_filename}
     assert set(files) == set(role.labels)
     for output, labels in role.labels.items():
         assert (folder / files[output]).read_text(encoding="utf-8") == "\n".join([*labels, ""])

@@ -6,7 +6,6 @@ No server that is different and right fails a check, and advice is given where a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,9 @@ from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Party
 from reference_server import faults
 from tests.support import kept_results, sampling, valid_servers
-from tests.support.kill_matrix_page import format_line, render
 from tests.support.matrix import find_complaints, find_false_alarms, is_seen_by, load_all, run, run_changed
-from tests.support.quick_record import list_server_rows, read_record, read_seen_by
-from tests.support.samples import SEEN_BY
+from tests.support.quick_record import list_server_rows, read_record
+from tests.support.samples import read_seen_by
 from tests.support.sightings import Sighting
 from tests.support.tables import on_each, own_name
 
@@ -71,7 +69,7 @@ def test_a_check_sees_a_fault(sightings: dict[str, Sighting]) -> None:
 
 @on_each(faults.load())
 def test_the_record_names_a_row_that_is_there(name: str) -> None:
-    assert set(read_seen_by(SEEN_BY)[name]) & set(list_server_rows()), "write it: python -m tests.support.pages"
+    assert set(read_seen_by()[name]) & set(list_server_rows()), "write it: python -m tests.support.pages"
 
 
 @on_each(faults.load().values(), own_name)
@@ -80,14 +78,3 @@ def test_a_fault_names_known_requirements_and_says_what_it_does(fault: faults.Fa
     assert bool(fault.breaks) != fault.broad
     assert fault.summary.endswith(".")
     assert fault.steps
-
-
-def rows_of(page: str) -> list[list[str]]:
-    """Return fault, summary and requirements of each line: what a server under load answers first may differ."""
-    return [line.split(" | ")[:3] for line in page.splitlines() if line.startswith("| `")]
-
-
-def test_the_page_is_current(sightings: dict[str, Sighting]) -> None:
-    page = (Path(__file__).parents[2] / "docs/kill-matrix.md").read_text(encoding="utf-8")
-    known = faults.load()
-    assert rows_of(page) == rows_of(render(known, {name: format_line(known[name], sightings[name]) for name in known}))

@@ -14,7 +14,7 @@ from conformance.spec.extensions import TRANSPORTS
 from conformance.spec.ledger import Level, Party, Requirement
 from conformance.spec.outcome import Outcome
 from conformance.transport.exchange import Exchange
-from reference_server.faults import Fault, switch_on
+from reference_server.faults import Fault, load, switch_on
 from tests.support import valid_servers
 from tests.support.samples import select_answering
 from tests.support.sightings import MET, Server, open_session, run_server, serve_grpc
@@ -39,6 +39,20 @@ def test_a_valid_server_looks_wrong_and_is_spared(entry: Requirement, *, server:
     look_alike = valid_servers.load()[entry.look_alike]
     differs = any(looks_different(server, some, look_alike) for some in (rows[:FEW_ROWS], rows[FEW_ROWS:]))
     assert differs, f"{entry.look_alike} answers {len(rows)} rows as the bundled server does"
+
+
+@pytest.mark.parametrize("transport", ["", "grpc-"])
+def test_classes_called_string_are_read_as_bytes(transport: str, server: Server) -> None:
+    golden = ("golden.valid-case-is-answered", "grpc.golden-call-is-answered")
+    rows = [
+        case
+        for case in EVERY_ROW
+        if (case.check.id in golden and "class" in case.row.id) or case.row.id == "classes-scores_labelled-brief"
+    ]
+    over = [case for case in rows if case.check.is_over_grpc == bool(transport)]
+    outcomes = [outcome for outcome, _ in judge(server, over, load()[f"{transport}classes-have-datatype-string"])]
+    assert [outcome for outcome in outcomes if outcome not in SPARED] == []
+    assert Outcome.PASS in outcomes
 
 
 def looks_different(server: Server, rows: Rows, look_alike: Fault) -> bool:

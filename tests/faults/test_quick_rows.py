@@ -13,8 +13,9 @@ from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from tests.clients.sightings import SEEN_BY as SEEN_BY_OF_CLIENTS
-from tests.support.quick_record import Key, read_record, read_seen_by
+from tests.support.quick_record import Key, read_record
 from tests.support.quick_rows import choose_rows, list_named, list_unmet, sort_rows
+from tests.support.samples import read_seen_by
 
 MAX_ROWS = 800  # over HTTP and gRPC, without hostile rows
 EVERYTHING = Subjects(robustness=True)

@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parents[2] / "docs/results"
 
 
 def real(name: str) -> Report:
-    return read(RESULTS / f"{name}.json", is_whole=False)
+    return read(RESULTS / f"{name}.json.xz", is_whole=False)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,17 @@ def test_what_an_upgrade_fixed_and_broke_is_told(upgraded: Path) -> None:
     assert {change["target"] for change in (*changes["fixed"], *changes["broke"])} == {"triton"}
     assert changes["fixed"]
     assert (changes["new"], changes["gone"]) == (["new"], ["gone"])
+
+
+def test_the_verdict_of_a_pack_is_told(tmp_path: Path) -> None:
+    pack = {"name": "little", "version": "1", "digest": "0" * 64, "verdict": "nonconformant"}
+    judge_fleet(
+        tmp_path,
+        make_fleet_text("a"),
+        {"a": report() | {"packs": [pack | {"interoperable": False, "why": [], "requirements": [], "rows": []}]}},
+    )
+    (target,) = read_index(tmp_path)["targets"]
+    assert target["why"][-1] == "pack little: nonconformant"
 
 
 def test_areas_add_up_to_the_whole(upgraded: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers import reserve_closed_port
 from tests.support.serving import run_server
 
 A_FEW = ("-k", "BIN-LISTED or BIN-ORDER-O")
@@ -80,12 +81,28 @@ def test_unusable_file_is_one_line_usage_error(
     assert said in line
 
 
-def test_a_recording_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
-    own = ("--conformance-evidence=e", "--conformance-concurrency=1")  # else each process may write so much
-    run = judged(f"--target-url={url}", *A_FEW, *own, folder=tmp_path, kilobytes=60)
+def test_the_recording_of_a_run_that_judged_nothing_is_replaced(tmp_path: Path, url: str) -> None:
+    with reserve_closed_port() as port:
+        assert (
+            judged(f"--target-url=http://127.0.0.1:{port}", "--conformance-evidence=e", folder=tmp_path).returncode == 6
+        )
+    nothing = (tmp_path / "e/run.har.xz").read_bytes()
+    runs = [judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path) for _ in range(2)]
+    assert (tmp_path / "e/run.har.xz").read_bytes() != nothing
+    assert runs[0].returncode != 4
+    assert "contains files of another run" in runs[1].stderr
+
+
+@pytest.mark.parametrize(("connections", "kilobytes"), [(1, 60), (2, 200)])  # each process may write so much
+def test_a_recording_that_does_not_fit_the_disk_is_incomplete(
+    tmp_path: Path, url: str, connections: int, kilobytes: int
+) -> None:
+    own = ("--conformance-evidence=e", f"--conformance-concurrency={connections}", *(A_FEW if connections == 1 else ()))
+    run = judged(f"--target-url={url}", *own, folder=tmp_path, kilobytes=kilobytes)
     assert run.returncode == 6
-    assert "cannot write the recording in e: the journal of a process is incomplete" in run.stderr
-    assert "Traceback" not in run.stderr
+    assert "\ncannot write the recording in e: File too large\n" in f"\n{run.stderr}"
+    assert "Traceback" not in run.stdout + run.stderr
+    assert list((tmp_path / "e").iterdir()) == []
 
 
 def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:

@@ -6,7 +6,6 @@ import copy
 import json
 import tomllib
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from conformance.transport.har import HarError, validate_entry
 from tests.hostile.special_files import make_device_link, make_folder, make_pipe
 from tests.support.registries import make_full_manifest
 from tests.support.results import summarize
-from tests.support.servers import serve
+from tests.support.servers import JsonOnly, serve
 from tests.support.small_reports import check, report, requirement
 
 # What stands in the place of a member, and of an element.
@@ -235,35 +234,23 @@ def test_verify_refuses_what_is_no_regular_file(
 ROLES = roles.load()
 
 
-class Metadata(BaseHTTPRequestHandler):
+class Metadata(JsonOnly):
     """Lists one model, whose metadata are what the test says."""
 
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
     model = b""
     name = "m"
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         if self.path == "/v2/models":
-            self._answer(200, json.dumps({"models": [self.name]}).encode())
+            self._answer(200, {"models": [self.name]})
         elif self.path.startswith("/v2/models/") and self.path.split("/")[3] not in ROLES:
-            self._answer(200, self.model)
+            self._send(200, self.model)
         else:
-            self._answer(404, b'{"error": "unknown"}')
+            self._answer(404, {"error": "unknown"})
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._answer(400, b'{"error": "no"}')
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
+        self._answer(400, {"error": "no"})
 
 
 NAME = '"n]\\n[headers]\\nX-Evil = \\"1\\u0000/../"'

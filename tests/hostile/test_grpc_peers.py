@@ -181,11 +181,11 @@ def test_all_attempts_at_a_call_have_one_deadline(monkeypatch: pytest.MonkeyPatc
 
     def not_begun(peer: Peer) -> None:
         attempts.append(peer.call())
-        time.sleep(0.6)
+        time.sleep(1.0)
         peer.send(frame(RESET, (7).to_bytes(4, "big"), stream=attempts[-1]))
         peer.wait()
 
-    make_call(not_begun, timeout=1.0)
+    make_call(not_begun, timeout=2.0)
     assert 1 < len(attempts) <= 3  # of five, were it not for the deadline
 
 

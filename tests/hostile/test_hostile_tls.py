@@ -16,6 +16,7 @@ import trustme
 
 from conformance.judging.run_start import discover_subjects
 from conformance.judging.session import Session
+from conformance.transport.config import TargetConfig
 from conformance.transport.exchange import Exchange
 from conformance.transport.http_client import HttpClient
 from conformance.transport.settings import Settings
@@ -183,7 +184,27 @@ def test_nobody_is_accused_for_a_certificate(authority: trustme.CA, trusted: str
         Session(Target(Settings(url, timeout=PATIENCE, ca_file=trusted))) as session,
     ):
         _, nothing = discover_subjects(session)
-        assert not session.target.has_answered
+        assert not session.target.answered
     assert nothing is not None
     assert nothing.text().startswith(f"cannot connect to {url}: ")
     assert time.monotonic() - started < 6 * PATIENCE
+
+
+HINTS: dict[str, tuple[bool, str]] = {  # scheme -> whether the server speaks TLS, and what is suggested
+    "http": (True, "try https://, if it speaks TLS"),
+    "https": (False, "the server does not speak TLS: try http://"),
+    "grpc": (True, "try grpcs://, if it speaks TLS"),
+    "grpcs": (False, "the server does not speak TLS: try grpc://"),
+}
+
+
+@pytest.mark.parametrize("scheme", HINTS)
+def test_another_scheme_is_suggested(authority: trustme.CA, scheme: str) -> None:
+    speaks_tls, hint = HINTS[scheme]
+    with serve_scripts(under(authority, good, []) if speaks_tls else partial(speaking_plain_http, [])) as served:
+        url = served.replace("http", scheme)
+        addresses = ("", url) if scheme.startswith("grpc") else (url,)
+        with Session(Target(TargetConfig(timeout=PATIENCE).build_settings(*addresses))) as session:
+            _, nothing = discover_subjects(session)
+    assert nothing is not None
+    assert hint in nothing.text()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,7 +19,7 @@ from conformance.transport.masking import mask_exchange
 from conformance.transport.settings import SettingsError, make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.servers import judge, serve
+from tests.support.servers import JsonOnly, judge, serve
 
 TOKEN = "tok/Sup3r+S3cret=vX9q-Z_w"  # noqa: S105 - made up
 PASSWORD = "Geheim.niss:42"  # noqa: S105 - made up
@@ -172,18 +170,15 @@ def test_a_mask_is_linear_in_the_bytes_whatever_they_are() -> None:
 # --- whole runs ------------------------------------------------------------------------------------------------------
 
 
-class Echo(BaseHTTPRequestHandler):
+class Echo(JsonOnly):
     """Repeats the user's headers in every spelling, wherever a server can say something."""
 
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         told = self._told()
         server = {"name": "echo " + " ".join(told), "version": told[0], "extensions": ["binary_tensor_data", *told]}
         self._answer(200 if self.path == "/v2" else 400, server if self.path == "/v2" else {"error": told})
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         told = self._told()
         outputs = [{"name": name, "datatype": "INT32", "shape": [1], "data": [1]} for name in told]
@@ -196,17 +191,10 @@ class Echo(BaseHTTPRequestHandler):
         values = [self.headers.get("X-Anything", ""), self.headers.get("Authorization", "").partition(" ")[2]]
         return [write(value) for value in values for write in SPELLINGS.values()]
 
-    def _answer(self, status: int, document: object) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+    def end_headers(self) -> None:
+        """Repeat them in a header, too."""
         self.send_header("X-Seen", " ".join(self._told()))
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
+        super().end_headers()
 
 
 _BASE64 = re.compile(rb"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")

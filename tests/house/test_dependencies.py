@@ -55,6 +55,17 @@ def test_the_sizes_of_the_page_are_about_right() -> None:
     assert far == []
 
 
+def test_the_sums_of_the_page_are_those_of_its_table() -> None:
+    page = dependencies.PAGE.read_text(encoding="utf-8")
+    sizes = [(extra, float(size.split()[0])) for extra, _, size in rows(page).values()]
+    stated = re.search(r"A plain installation is ([\d.]+) MB, one with every extra ([\d.]+) MB", page)
+    assert stated
+    for total, found in zip(
+        stated.groups(), ([s for extra, s in sizes if not extra], [s for _, s in sizes]), strict=True
+    ):
+        assert abs(float(total) - sum(found)) < 0.05 * len(found), "each is rounded"
+
+
 def audited(**more: object) -> dict[str, object]:
     """Return what pip-audit says of a package."""
     return {"name": "p", "version": "1", "vulns": []} | more

@@ -31,7 +31,6 @@ from conformance.spec.schemas import load_schema
 from tests.support.tables import on_each
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "sentences.md"
 SCHEMA = Draft202012Validator(load_schema("sentences"))
 
 MADE_UP = Document("made-up", "Made Up", "https://example.org/page", copy="made-up.md")

@@ -97,10 +97,16 @@ def test_a_release_says_what_it_brings_along_and_where_it_was_built() -> None:
     assert "run" not in {key for step in attest["steps"] for key in step}, "what may sign runs nothing of ours"
     subjects = {step["uses"].partition("@")[0]: step["with"].get("subject-path") for step in attest["steps"]}
     assert subjects["actions/attest-build-provenance"] == subjects["actions/attest-sbom"] == "dist/*"
-    (written,) = [line for line in commands(found["build"]).splitlines() if "-o " in line]
+    (written,) = [line for line in commands(found["build"]).splitlines() if '-o "' in line]
     (read,) = [step["with"]["sbom-path"] for step in attest["steps"] if "sbom-path" in step["with"]]
     name = written.split('"')[1]
     assert name.replace("$GITHUB_REF_NAME", "${{ github.ref_name }}") == read
+
+
+def test_a_release_has_the_pages_that_only_the_site_has() -> None:
+    found = jobs("release.yml")
+    assert "python -m tests.support.pages -o pages\ntar -czf about/pages.tar.gz pages" in commands(found["build"])
+    assert " about/pages.tar.gz " in commands(found["release"])
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,29 @@ def test_what_fails_anew_is_one_entry_for_a_check_and_a_requirement() -> None:
     assert some.count("[[known]]") == 1
     assert from_text(some).entries[0].rows == tuple("abcde")
     other = settled("", [*all_rows, result("fail", "f", unmet="BIN-B"), result("blocked", "g")])
-    assert [entry.requirement for entry in from_text(other).entries] == ["BIN-A", "BIN-B"]
+    assert [(entry.requirement, entry.rows) for entry in from_text(other).entries] == [
+        ("BIN-A", tuple("abcde")),
+        ("BIN-B", ("f",)),
+        (None, ("g",)),
+    ]
     assert from_text(settled("", [result("fail", ""), result("pass", check="sizes.x")])).entries[0].rows == ("*",)
+
+
+def test_an_entry_hides_no_row_that_fails_for_its_requirement_later() -> None:
+    """No row passes, and one of them ends the server: later another one does."""
+    before = [result("fail", "a", unmet="OIP-ALIVE-LEGAL"), result("fail", "b", unmet="OIP-DATA")]
+    later = [before[0], result("fail", "b", unmet="OIP-ALIVE-LEGAL")]
+    baseline = from_text(settled("", before))
+    assert baseline.gate([baseline.apply(each) for each in later], whole=True).new == ["sizes.one [b]"]
+    (tables,) = (from_text(settled(settled("", before[1:]), later)).entries,)
+    assert [(entry.requirement, entry.rows) for entry in tables] == [("OIP-ALIVE-LEGAL", ("*",))]
+
+
+def test_an_entry_covers_no_row_that_was_not_judged() -> None:
+    failed = [result("fail", row) for row in "ab"]
+    for text in (update_text("", failed, is_sample=True), settled("", [*failed, result("not_applicable", "c")])):
+        baseline = from_text(text)
+        assert [baseline.apply(result(outcome, "c")).outcome for outcome in ("fail", "pass")] == ["fail", "pass"]
 
 
 def test_what_is_blocked_names_its_rows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,17 @@ from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport import journal, recording
+from conformance.transport.broken_request import BUSY_STATUSES
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.journal import Journal
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import make_settings
-from conformance.transport.target import BUSY_PAUSES_S, Target
+from conformance.transport.target import BUSY_PAUSES_S, MAX_WAITS_IN_VAIN, Target
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, fault, switch_on
+from tests.support.scripted_server import read_request, serve_scripts
 from tests.support.sightings import Server, run_server
 
 Rows = Sequence[Case]
@@ -77,7 +80,7 @@ def make_busy(period: int, status: int) -> Fault:
     return busy
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", BUSY_STATUSES)
 def test_server_that_is_busy_now_and_then_is_right(
     status: int, server: Server, pauses: list[float], tmp_path: Path
 ) -> None:
@@ -92,6 +95,20 @@ def test_server_that_is_busy_now_and_then_is_right(
     assert any(scope.endswith(", busy 1") for scope, _ in recorded.calls)
     replayed = judge(server, make_busy(PERIOD, status), ReplayTarget(target.settings, recorded.calls))
     assert [(one.outcome, one.exchanges) for one in replayed] == [(one.outcome, one.exchanges) for one in live]
+
+
+def test_discovery_waits_as_long_as_a_busy_server_asks_but_a_few_times_only(pauses: list[float]) -> None:
+    def limit_rate(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+
+    with serve_scripts(limit_rate) as url:
+        target = Target(make_settings(url))
+        with Session(target), target.scope("models", outside_rows=True):
+            for _ in range(MAX_WAITS_IN_VAIN + 1):
+                target.get("/v2/models/identity_int32")
+    assert pauses == [*[1.0] * MAX_WAITS_IN_VAIN, BUSY_PAUSES_S[0]]
+    assert target.limits_rate
 
 
 def test_server_that_fails_now_and_then_fails(server: Server, pauses: list[float]) -> None:

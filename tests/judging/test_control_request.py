@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,8 +18,10 @@ from conformance.judging.control_request import (
     read_request_content,
     shrink_content,
 )
+from conformance.judging.reused_answers import find_reuse
 from conformance.roles.model import Model
 from conformance.roles.roles import load
+from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.grpc_request import make_infer_message
@@ -150,3 +154,15 @@ def test_no_twin_is_made_of_a_length_past_the_end() -> None:
     role = model("identity_bytes")
     message = role.request([role.tensor([b"abcd"])]).message()
     assert read_request_content(message.with_body(message.body[:-8] + b"\xff\xff\xff\xff" + b"abcd"), role) is None
+
+
+@pytest.mark.parametrize(("role", "asks"), [("identity_bytes", False), ("identity_int32", True)])
+def test_no_classes_of_strings_are_asked_for(role: str, asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over gRPC one output has classes as its only other form, and some servers end when strings are to be ranked."""
+    target = Target(Settings("http://h"))
+    refused = Exchange(0, make_infer_message(model(role).request(())), "grpc://h", 400, code="UNKNOWN")
+    answered = Reply(replace(refused, status=200, code="OK"))
+    send = Mock(return_value=answered)
+    monkeypatch.setattr(target, "send", send)
+    assert find_reuse(target, model(role), Reply(refused)) is None
+    assert send.called is asks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from conformance.spec.verdict import conclude
 from conformance.transport.exchange import Exchange, FailureKind, TransportFailure
 from conformance.transport.restart import MAX_RUNS, Restart
 from conformance.transport.settings import Settings, make_settings
-from conformance.transport.target import Target
+from conformance.transport.target import MIN_UNANSWERED_LOOKS, Target
+from conformance.transport.target_client import MAX_LOOKS, make_simple_request
 from conformance.transport.unreachable import TargetLostError, UnreachableError
 from conformance.wire.request import Message
 
@@ -92,11 +94,10 @@ OWN, ALIVE, ALIVE_LEGAL = "fail OIP-ANSWER", "fail OIP-ALIVE", "fail OIP-ALIVE-L
         ([ANSWERED, BROKEN], [twice, looking, looking], [ALIVE_LEGAL, GONE, GONE], "state.0"),
         # it looks, and asks for more before it says so
         ([ANSWERED, BROKEN], [looking, looking_twice, looking], ["pass", ALIVE_LEGAL, GONE], "state.1"),
-        # all was answered, and nobody is there any more
-        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", ALIVE_LEGAL, GONE], "state.2"),
-        ([ANSWERED], [twice, looking], [ALIVE_LEGAL, GONE], "state.0"),
-        # a row that failed for what it was answered is not taken for the last
-        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, ALIVE_LEGAL], ""),
+        # all was answered, and nobody is there any more: somebody may have stopped it
+        ([ANSWERED, ANSWERED], [looking, looking, looking, looking], ["pass", "pass", GONE, GONE], ""),
+        ([ANSWERED], [twice, looking], [GONE, GONE], ""),
+        ([ANSWERED, replace(ANSWERED, status=400)], [looking, looking, looking], ["pass", OWN, GONE], "state.1"),
         # nothing was ever answered
         ([], [looking, looking], [GONE, GONE], ""),
     ],
@@ -124,62 +125,118 @@ def test_what_is_sent_says_whether_it_is_legal(own: str, named: str) -> None:
     assert list(map(read_message, results)) == ["pass", named, GONE]
 
 
-@pytest.mark.parametrize(("own", "named"), OF_A_ROW)
-def test_a_refused_request_is_as_legal_as_its_row(own: str, named: str) -> None:
-    refused = replace(ANSWERED, status=400)
-    results = judge_in_rows_of(own, EndingTarget(ANSWERED, refused), looking, sending, sending)
-    assert list(map(read_message, results)) == ["pass", "pass", named]
-
-
 @pytest.mark.parametrize(("own", "interoperable"), [("OIP-ID", False), ("OIP-REFUSAL", None)])
 def test_who_ends_after_a_legal_request_is_not_interoperable(own: str, interoperable: bool | None) -> None:
-    results = judge_in_rows_of(own, EndingTarget(ANSWERED, replace(ANSWERED, status=400)), looking, sending, sending)
+    results = judge_in_rows_of(own, EndingTarget(ANSWERED, BROKEN), looking, sending, sending)
     assert conclude(results, lost="it is gone").interoperable is interoperable
 
 
 # --- a server that comes back -----------------------------------------------------------------------------------------
 
 
-class RestartedTarget(Target):
-    """A target that a supervisor restarts: each request ends it if `ends` says so, and it refuses one connection."""
+BAD_GATEWAY = Exchange(0, LIVE, "http://h", status=502)
+GONE_FOR = MAX_LOOKS + 2  # connections that something accepts for a server that is gone
 
-    def __init__(self, ends: Callable[[int], bool], *, is_refused: bool = True) -> None:
+
+class RestartedTarget(Target):
+    """A target that a supervisor restarts: each request ends it if `ends` says so, for some connections."""
+
+    def __init__(
+        self, ends: Callable[[int], bool], *, instead: Exchange | None = None, down: int | None = None
+    ) -> None:
         super().__init__(Settings("http://h", timeout=2))
-        self.ends, self.is_refused, self.requests, self.is_gone = ends, is_refused, 0, False
+        self.ends, self.requests, self.instead, self.gone_for = ends, 0, instead, 0
+        self.down = (GONE_FOR if instead else 1) if down is None else down
+        self.send(make_simple_request())
+
+    def pause(self, seconds: float) -> None:
+        """Do not wait: connections are counted."""
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
         del fresh
-        if self.is_gone:
-            self.is_gone = False
-            raise UnreachableError("cannot connect", is_refused=True) from ConnectionRefusedError()
+        if self.gone_for:
+            self.gone_for -= 1
+            if self.instead is None:
+                raise UnreachableError("cannot connect", is_refused=True) from ConnectionRefusedError()
+            return replace(self.instead, message=message)
         self.requests += message.path == LIVE.path
         if message.path == LIVE.path and self.ends(self.requests):
-            self.is_gone = self.is_refused
-            return replace(BROKEN, message=message)
+            self.gone_for = self.down
+            return replace(self.instead or BROKEN, message=message)
         return replace(ANSWERED, message=message)
 
 
 @pytest.mark.parametrize(("own", "named"), OF_A_ROW)
 @pytest.mark.parametrize("body", [sending, looking])
-def test_who_is_restarted_after_its_end_fails_the_row(body: Callable[[Target], None], own: str, named: str) -> None:
-    target = RestartedTarget(lambda _: True)
+@pytest.mark.parametrize(("instead", "requests"), [(None, 3), (BROKEN, 4), (BAD_GATEWAY, 4)])
+def test_who_is_restarted_after_its_end_fails_the_row(
+    body: Callable[[Target], None], own: str, named: str, instead: Exchange | None, requests: int
+) -> None:
+    target = RestartedTarget(lambda _: True, instead=instead)
     (result,) = judge_in_rows_of(own, target, body)
     assert read_message(result) == f"fail {named.removeprefix('fail ')}"
-    assert (target.requests, target.lost) == (3, None)
+    assert (target.requests, target.lost) == (requests, None)
+
+
+@pytest.mark.parametrize("instead", [BROKEN, BAD_GATEWAY])
+def test_a_supervisor_that_is_fast_hides_no_end(instead: Exchange) -> None:
+    target = RestartedTarget(lambda _: True, instead=instead, down=MIN_UNANSWERED_LOOKS)
+    assert list(map(read_message, judge_in_rows_of("OIP-ID", target, looking))) == [ALIVE_LEGAL]
 
 
 @pytest.mark.parametrize(
-    ("ends", "is_refused"),
+    ("ends", "instead", "down"),
     [
-        (lambda _: True, False),  # closes each connection, and lives
-        (lambda count: count == 1, True),  # restarts by itself in this moment
-        (lambda count: count <= 2, True),  # and once more
+        (lambda _: True, None, 0),  # closes each connection, and lives
+        (lambda _: True, BROKEN, MIN_UNANSWERED_LOOKS - 1),  # and closes the next connections
+        (lambda _: True, BAD_GATEWAY, 0),
+        (lambda count: count == 1, None, 1),  # restarts by itself in this moment
+        (lambda count: count <= 2, None, 1),  # and once more
+        (lambda count: count <= 3, BROKEN, GONE_FOR),
     ],
 )
-def test_who_closes_connections_or_restarts_has_not_ended(ends: Callable[[int], bool], is_refused: bool) -> None:
+def test_who_closes_connections_or_restarts_has_not_ended(
+    ends: Callable[[int], bool], instead: Exchange | None, down: int
+) -> None:
     for body, expected in ((sending, "pass"), (looking, "fail OIP-ID")):
-        (result,) = judge_in_rows_of("OIP-ID", RestartedTarget(ends, is_refused=is_refused), body)
+        (result,) = judge_in_rows_of("OIP-ID", RestartedTarget(ends, instead=instead, down=down), body)
         assert read_message(result) == expected
+
+
+@pytest.mark.parametrize("instead", [BROKEN, BAD_GATEWAY])
+def test_who_finds_a_dead_server_is_asked_again(instead: Exchange) -> None:
+    """The server has ended between two requests: no row is accused."""
+    target = RestartedTarget(lambda _: False, instead=instead)
+    target.gone_for = GONE_FOR
+    assert list(map(read_message, judge_in_rows_of("OIP-ID", target, looking, looking))) == ["pass", "pass"]
+
+
+class LimitedTarget(RestartedTarget):
+    """A target that answers so many connections in a time, and no others."""
+
+    left = 3.0
+
+    def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
+        del fresh
+        self.left += 1 / (2 * MAX_LOOKS)  # time passes with every connection
+        if self.left < 1:
+            return replace(self.instead or BROKEN, message=message)
+        self.left -= 1
+        return replace(ANSWERED, message=message)
+
+
+@pytest.mark.parametrize("instead", [BROKEN, BAD_GATEWAY, replace(BAD_GATEWAY, status=503)])
+def test_who_limits_the_rate_of_requests_has_not_ended(instead: Exchange, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    target = LimitedTarget(lambda _: False, instead=instead, down=0)
+    results = judge_in_rows_of("OIP-ID", target, *[sending] * 6)
+    assert set(map(read_message, results)) == {"pass"}
+
+
+def test_who_answers_one_request_in_many_has_not_ended() -> None:
+    """A limit on the rate of requests leaves others unanswered as well, which the control shows."""
+    limited = [ANSWERED, *[BROKEN] * (MAX_LOOKS + 1)]
+    assert not EndingTarget(*limited, *limited).ends_server(LIVE)
 
 
 def test_no_row_is_failed_where_the_network_fails() -> None:
@@ -191,7 +248,8 @@ def test_a_request_beside_those_of_others_is_not_blamed_for_its_own_requirement(
     for body in (looking, twice, looking_twice):
         results = judge_bodies(EndingTarget(ANSWERED, BROKEN), looking, body, looking, several=True)
         assert list(map(read_message, results)) == ["pass", ALIVE, GONE]
-    answered = judge_bodies(EndingTarget(ANSWERED, BROKEN, ANSWERED, ANSWERED), looking, looking, looking, several=True)
+    lives = [ANSWERED] * 3  # also when it is asked whether it does
+    answered = judge_bodies(EndingTarget(ANSWERED, BROKEN, *lives), looking, looking, looking, several=True)
     assert list(map(read_message, answered)) == ["pass", OWN, "pass"]
 
 
@@ -200,7 +258,7 @@ class CommandedTarget(Target):
 
     def __init__(self, started: Path, command: str) -> None:
         super().__init__(make_settings("http://h", timeout=0.1, restart=command))
-        self.started, self.has_answered = started, True
+        self.started, self.answered = started, {HTTP}
 
     def _send(self, message: Message, *, fresh: bool = False) -> Exchange:
         del fresh

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
 
-from conformance.judging.run_start import ALL_MODELS, MissingKind, discover_subjects
+from conformance.judging.run_start import ALL_MODELS, MissingKind, discover_subjects, start_run
 from conformance.judging.selection import ROLES, Subjects, find_row
 from conformance.judging.session import Session
-from conformance.spec.outcome import Outcome
+from conformance.spec.outcome import INCOMPLETE, Outcome
 from conformance.transport.settings import make_settings
 from conformance.transport.target import Target
+from reference_server.errors import InferenceError
+from reference_server.faults import Fault, switch_on
 from tests.support.programs import read_line, start_program
-from tests.support.servers import PYTEST, JsonOnly, serve
+from tests.support.servers import PYTEST, JsonOnly, reserve_closed_port, serve
+from tests.support.sightings import judge_fault, run_server
 
 MODEL = "identity_int32"
 ROWS = (
@@ -52,7 +55,7 @@ def judge(url: str, address: str, subjects: Subjects) -> tuple[bool, list[Outcom
     names = subjects.models
     with Session(Target(make_settings(url, grpc=address))) as session:
         _, nothing = discover_subjects(session, subjects)
-        rows = [find_row(check, f"own@{MODEL}" if names and row == MODEL else row, names) for check, row in ROWS]
+        rows = [find_row(check, f"deployed@{MODEL}" if names and row == MODEL else row, names) for check, row in ROWS]
         found = [session.judge(row) for row in rows if row]
     assert nothing is None
     assert {result.failure.requirement for result in found if result.failure} == {"OIP-ENDPOINTS"}
@@ -84,6 +87,16 @@ def test_a_refusal_by_a_gateway_accuses_nobody(living_grpc: str, status: int) ->
     assert nothing.lack is MissingKind.METADATA
 
 
+@pytest.mark.parametrize("is_http", [False, True])
+def test_an_address_without_a_grpc_server_accuses_nobody(is_http: bool) -> None:
+    with serve(JsonOnly) as url, reserve_closed_port() as port:
+        address = url.removeprefix("http://") if is_http else f"127.0.0.1:{port}"
+        with Session(Target(make_settings(url, grpc=address, timeout=1.0))) as session:
+            _, conclusion = start_run(session, (), ROLES, {})
+    assert conclusion is not None
+    assert conclusion.verdict.verdict == INCOMPLETE
+
+
 class AnyMethod(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Raises in every method."""
 
@@ -106,4 +119,37 @@ def test_no_method_over_grpc_alone_is_the_reason(handlers: Sequence[object], cod
     assert nothing is not None
     assert nothing.lack is MissingKind.METHODS
     assert nothing.details[0].startswith(f"{code}: ")
-    assert session.target.has_answered
+    assert session.target.answered
+
+
+# The code of every call of ModelInfer, and whether HTTP infers -> the requirement that fails; None: the row is blocked.
+PLAIN_CALLS = [
+    ("INTERNAL", True, "OIP-ANSWER/grpc"),
+    ("INVALID_ARGUMENT", True, "OIP-ANSWER/grpc"),
+    ("UNIMPLEMENTED", True, "OIP-ENDPOINTS/grpc"),
+    ("NOT_FOUND", True, None),
+    ("PERMISSION_DENIED", True, None),
+    ("INTERNAL", False, None),
+]
+
+
+@pytest.mark.parametrize(("code", "infers", "requirement"), PLAIN_CALLS)
+def test_a_model_without_plain_calls_is_named_if_http_infers(code: str, infers: bool, requirement: str | None) -> None:
+    def fail_call(original: Callable[..., object], *_: object) -> object:
+        if original.__name__ == "get_status":
+            return grpc.StatusCode[code], "no"
+        raise InferenceError("no")
+
+    async def infer(original: Callable[..., Awaitable[object]], service: object, http: object) -> object:
+        if infers:
+            return await original(service, http)
+        raise InferenceError("no")
+
+    calls = Fault("", ("grpc_methods.model_infer", "grpc_server.get_status"), (), fail_call)
+    row = find_row("grpc.plain-request-is-answered", "weighted_sum")
+    assert row is not None
+    with run_server() as server, switch_on(calls), switch_on(Fault("", ("app.Service.infer",), (), infer)):
+        server.replace()
+        (result,) = judge_fault(server, calls, [row])
+    named = result.failure.requirement if result.failure else None
+    assert (result.outcome, named) == (Outcome.FAIL if requirement else Outcome.BLOCKED, requirement)

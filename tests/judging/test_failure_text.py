@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.failure import describe, describe_earlier_answer, describe_pipelined_requests, format_block
+from conformance.judging.failure import describe, describe_earlier_answer, format_block
 from conformance.judging.repeat_command import build_curl_command, build_curl_headers, build_repeat_command
 from conformance.spec import ledger
 from conformance.spec.outcome import Outcome
@@ -17,7 +17,6 @@ from conformance.spec.result import CheckResult
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.http_request import USER_AGENT
-from conformance.transport.send_options import SendOptions
 from conformance.transport.settings import Settings
 from conformance.wire.request import Message, frame
 from conformance.wire.tensor import Tensor
@@ -120,6 +119,12 @@ def test_curl_adds_no_headers_of_its_own(message: Message, options: list[str]) -
     assert sorted(build_curl_headers(message, [])) == sorted([*options, *usual])
 
 
+def test_a_name_that_is_not_the_cause_is_left_out() -> None:
+    named = exchange(message=REQUEST.with_header("User-Agent", "axios/1.9.0"))
+    assert "User-Agent: axios/1.9.0" in build_curl_command(named, HOST)
+    assert "User-Agent" not in build_curl_command(named, HOST, names_client=False)
+
+
 def test_a_large_body_is_not_put_into_the_command() -> None:
     assert build_curl_command(exchange(message=REQUEST.with_body(b"x" * 5000)), HOST).startswith(
         "(a body of 5000 bytes: "
@@ -162,11 +167,9 @@ def test_nothing_is_said_where_no_tensor_was_expected() -> None:
     assert describe_earlier_answer(UnmetError("a", "b", tensor=RIGHT), exchanges) == ""
 
 
-def test_a_pipelined_failure_names_the_requests_before_it() -> None:
-    options = SendOptions(pipelined=True)
-    exchanges = [replace(answered(k, 1, 2), send_options=options, call=int(k > 0)) for k in range(3)]
-    found = describe_pipelined_requests(UnmetError("a", "b", Reply(exchanges[2])), exchanges)
-    assert found == "; before it on the connection: POST /x (HTTP 200: 79 bytes)"
-    assert describe_pipelined_requests(UnmetError("a", "b", Reply(exchanges[1])), exchanges) == ""
-    alone = answered(2, 1, 2)
-    assert describe_pipelined_requests(UnmetError("a", "b", Reply(alone)), [*exchanges[:2], alone]) == ""
+def test_a_failure_names_the_requests_before_it_on_its_connection() -> None:
+    exchanges = [replace(answered(number, 1, 2), connection=min(number, 1)) for number in range(7)]
+    sent = [describe(UnmetError("a", "b", Reply(one)), "OIP-JSON", HOST, "", exchanges).sent for one in exchanges]
+    assert not [text for text in sent[:2] if ", after " in text]
+    assert sent[2].endswith(", after POST /x (HTTP 200)")
+    assert sent[6].endswith(f", after 1 more, {', '.join(['POST /x (HTTP 200)'] * 4)}")

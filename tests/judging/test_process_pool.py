@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from conformance.judging.process_pool import ProcessPool
 from conformance.judging.scheduling import choose_connections
 from conformance.judging.selection import ROLES, list_area_rows
 from conformance.judging.session import Session
+from conformance.judging.shared_names import SharedNames
 from conformance.spec.check import Case, format_key
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
@@ -29,7 +29,7 @@ from conformance.transport import har, journal, settings
 from conformance.transport.settings import RateLimit
 from conformance.transport.target import Target
 from tests.support import ending_server
-from tests.support.servers import run_bundled, serve
+from tests.support.servers import JsonOnly, run_bundled, serve
 
 Rows = list[Case]
 
@@ -63,6 +63,7 @@ class JudgingResult:
         journal.merge(folder, url, {case.key: place for place, case in enumerate(wanted)})
         entries = json.loads(lzma.decompress((folder / har.NAME).read_bytes()))["log"]["entries"]
         keys = {case.key for case in wanted}  # not what was asked beside them
+        self.scopes = {one["_scope"] for one in entries}
         of_rows = [one for one in entries if one["_scope"] in keys]
         self.sent = [(one["_scope"], one["_call"], one["_place"], one["request"]) for one in of_rows]
 
@@ -83,46 +84,95 @@ def test_results_and_recording_are_those_of_one_row_after_another(reference: str
     one_by_one, pooled = judge_both(reference, rows("headers", "sizes", "state", "walk", each=20), tmp_path)
     assert pooled.outcomes == one_by_one.outcomes
     assert pooled.sent == one_by_one.sent
+    assert pooled.scopes == one_by_one.scopes
     assert not pooled.disturbed_row
+
+
+def test_a_good_probe_is_made_once_for_all_processes(reference: str) -> None:
+    wanted = [case for case in rows("sizes") if case.role == "identity_int32"]
+    probed: list[str] = []
+    with Session(Target(settings.make_settings(reference))) as session:
+        session.discover()
+        pool = ProcessPool(session, 2)
+        pool.expect_rows(wanted)
+        assert pool.judge(wanted[0]).outcome is Outcome.PASS
+        session.target.journal = lambda call: probed.append(call.scope)
+        results = [session.judge(case) for case in wanted[1:3]]  # alone, after a block
+    assert {one.outcome for one in results} == {Outcome.PASS}
+    assert set(probed) == {case.key for case in wanted[1:3]}
+
+
+def test_names_are_shared_with_forked_processes() -> None:
+    names, context = SharedNames(), multiprocessing.get_context("fork")
+    names.add("before")
+    children = [context.Process(target=names.add, args=(f"model {number}\n",)) for number in range(3)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert "before" in names
+    assert all(f"model {number}\n" in names for number in range(3))
+    assert "model" not in names
+
+
+@pytest.mark.parametrize(("latency", "first"), [(0.001, "sizes"), (0.05, "walk")])
+def test_long_rows_begin_a_block_of_a_distant_target(
+    latency: float, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: Rows = []
+
+    def take(_pool: ProcessPool, block: Rows, _processes: int) -> dict[int, CheckResult]:
+        taken.extend(block)
+        return {}
+
+    monkeypatch.setattr(ProcessPool, "_judge_in_processes", take)
+    wanted = rows("sizes", "walk", each=100)
+    target = Target(settings.make_settings("http://127.0.0.1:1"))
+    target.latency = latency
+    pool = ProcessPool(Session(target), 2)
+    pool.expect_rows(wanted)
+    pool.has_passed(wanted[0])
+    assert taken[0].check.area == first
+    assert {case.key for case in taken} == {case.key for case in wanted}
 
 
 @pytest.mark.parametrize(
-    ("fault", "areas"),
+    ("fault", "area", "is_disturbed"),
     [
-        ("inputs-read-in-alphabetical-order", ["ordering"]),
-        ("negative-dimensions-end-the-server", ["errors"]),
+        ("inputs-read-in-alphabetical-order", "ordering", False),
+        ("negative-dimensions-end-the-server", "errors", False),
+        ("inputs-before-a-refusal-used-again", "errors", True),  # in whichever row comes next
     ],
 )
-def test_what_is_wrong_alone_is_wrong_beside_others(fault: str, areas: list[str], tmp_path: Path) -> None:
+def test_what_is_wrong_alone_is_wrong_beside_others(fault: str, area: str, is_disturbed: bool, tmp_path: Path) -> None:
     with run_bundled("--fault", fault) as url:
-        one_by_one, pooled = judge_both(url, rows(*areas, each=4), tmp_path)
+        one_by_one, pooled = judge_both(url, rows(area, each=4), tmp_path)
     assert pooled.outcomes == one_by_one.outcomes
     assert Outcome.FAIL in {one.outcome for one in pooled.results}
-    assert not pooled.disturbed_row
+    assert bool(pooled.disturbed_row) is is_disturbed
 
 
-class _Overwhelmed(BaseHTTPRequestHandler):
+class _Overwhelmed(JsonOnly):
     """Passes requests on to the server at `behind`; has no room for one while it is at another."""
 
-    protocol_version = "HTTP/1.1"
     behind = ""
     room = threading.Semaphore(1)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if not self.room.acquire(blocking=False):
-            self._answer(503, [], b'{"error": "no room"}')
+            self._answer(503, {"error": "no room"})
             return
         try:
             found = httpcore.request(self.command, self.behind + self.path, headers=self.headers.items(), content=body)
         finally:
             self.room.release()  # before the answer, behind which the next request may come at once
         headers = [(name.decode(), value.decode()) for name, value in found.headers]
-        self._answer(found.status, headers, found.content)
+        self._pass_on(found.status, headers, found.content)
 
     do_POST = do_GET  # noqa: N815
 
-    def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    def _pass_on(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.send_response_only(status)
         for name, value in headers:
             if name.lower() not in ("content-length", "transfer-encoding", "connection"):
@@ -130,9 +180,6 @@ class _Overwhelmed(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        return
 
 
 def test_a_row_that_does_not_apply_is_not_run_again(
@@ -230,10 +277,9 @@ def test_connections_by_latency_and_cores(latency: float | None, cores: int, con
     assert choose_connections(latency, cores) == connections
 
 
-class _OneConnection(BaseHTTPRequestHandler):
+class _OneConnection(JsonOnly):
     """Answers everything; a second open connection gets 503."""
 
-    protocol_version = "HTTP/1.1"
     room = threading.Semaphore(1)
 
     def handle(self) -> None:
@@ -242,14 +288,9 @@ class _OneConnection(BaseHTTPRequestHandler):
         if self.is_alone:
             self.room.release()
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(200 if self.is_alone else 503)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        return
+        self._send(200 if self.is_alone else 503, b"")
 
 
 def test_a_fast_target_that_serves_few_connections_is_spared(reference: str) -> None:

@@ -25,7 +25,7 @@ from tests.support.programs import read_line, start_program
 from tests.support.servers import PYTEST
 
 TIMEOUT_S = 1.0
-HANGS_S = 2.5 * TIMEOUT_S
+HANGS_S = 10 * TIMEOUT_S  # longer than any wait beside requests that hang, on a busy machine as well
 RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
 MODELS = ("--model=identity_int32", "--model=identity_bytes", "--model=rank2", "--model=multi")
 
@@ -104,6 +104,25 @@ def test_walk_tests_a_value_that_hangs_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert {one.outcome for one in results} <= RIGHT, [(one.label, one.outcome, one.message) for one in results]
     assert waits
     assert all(scope.startswith("alone ") for scope in waits), waits
+
+
+def test_walk_shrinks_a_step_that_hangs_with_short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure rests on whole waits all the same: for the first step, and for what is left of it."""
+    monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
+    rows = [case for case in list_area_rows("walk", ROLES) if case.row.id == "binary-multi-brief"]
+    with run_slow("empty", HANGS_S) as settings:
+        settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
+        target = Target(settings)
+        short_waits: list[bool] = []
+        target.journal = lambda call: short_waits.extend(
+            one.is_short_wait for one in call.exchanges if one.failure and one.failure.kind == FailureKind.TIMEOUT
+        )
+        results = judge(target, rows)
+    first_and_last = 2
+    assert [one.outcome for one in results] == [Outcome.FAIL]
+    assert short_waits.count(False) == settings.wait.times.whole_waits - answer_wait.MAX_WHOLE_WAITS == first_and_last
+    assert short_waits.count(True)
+    assert not short_waits[-1]
 
 
 def list_gzip_rows() -> Rows:
@@ -217,10 +236,21 @@ def test_wait_beside_others_is_as_long_as_all_of_them_take() -> None:
     assert wait.choose_wait(10.0) == 10.0
 
 
+def test_waits_do_not_grow_with_each_request_that_hangs() -> None:
+    wait = AnswerWait(AnswerTimes(slowest_alone_s=0.1), short_s=0.3)
+    for _ in range(100):
+        wait.times.note_abandoned(1, 0.3)
+    assert wait.choose_wait(10.0) == 0.3
+    wait.times.note_abandoned(32, 1.0)  # together: one worker has got no further than ten of them
+    assert wait.choose_wait(10.0) == pytest.approx((22 + 1) * 0.1)
+    assert wait.times.pending == 132  # none of which proves that the server hangs
+
+
 @pytest.mark.parametrize(
-    ("slowest", "whole", "expected"),
-    [(0.02, 1, None), (0.02, 2, 1.0), (0.3, 2, 3.0), (2.0, 5, None)],
-    ids=["one-wait", "least", "ten-times-the-slowest", "slow-server"],
+    ("slowest", "whole", "short", "expected"),
+    [(0.02, 1, 0, None), (0.02, 2, 0, 1.0), (0.3, 2, 0, 3.0), (2.0, 5, 0, None), (0.02, 2, 16, 0.3), (0.4, 2, 99, 1.2)],
+    ids=["one-wait", "least", "ten-times-the-slowest", "slow-server", "many", "many-times-the-slowest"],
 )
-def test_wait_is_ten_times_the_slowest_answer(slowest: float, whole: int, expected: float | None) -> None:
-    assert AnswerWait(AnswerTimes(slowest_s=slowest, whole_waits=whole)).find_short_wait(10.0) == expected
+def test_wait_is_ten_times_the_slowest_answer(slowest: float, whole: int, short: int, expected: float | None) -> None:
+    times = AnswerTimes(slowest_s=slowest, whole_waits=whole, short_waits=short)
+    assert AnswerWait(times).find_short_wait(10.0) == expected

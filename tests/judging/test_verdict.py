@@ -198,6 +198,13 @@ def test_a_run_that_is_not_whole_is_not_interoperable() -> None:
             {"BIN-ORDER-O": "fail", "OIP-ANSWER": "pass"},
         ),
         ([result(FAIL, "OIP-ANSWER", "BIN-ORDER-O")], {"BIN-ORDER-O": "fail", "OIP-ANSWER": "blocked"}),
+        # refused, with another status than is advised; answered right, where a refusal is advised
+        ([result(ADVISORY, "OIP-COERCE", "OIP-ERROR-STATUS")], {"OIP-COERCE": "pass"}),
+        ([result(FAIL, "OIP-ANSWER", "OIP-ERROR-STATUS")], {"OIP-ANSWER": "blocked"}),
+        (
+            [result(ADVISORY, requirements="OIP-NESTING-SAFE OIP-NESTING", unmet="OIP-NESTING")],
+            {"OIP-NESTING-SAFE": "pass", "OIP-NESTING": "advisory"},
+        ),
     ],
 )
 def test_requirements(results: list[CheckResult], verdicts: dict[str, str]) -> None:

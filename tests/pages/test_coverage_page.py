@@ -1,13 +1,9 @@
-"""docs/coverage.md shows every claim, and each hole has a reason."""
+"""The page of coverage shows every claim, and each hole has a reason."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from conformance.pages import coverage
 from conformance.spec.check import Check, Row, check, claim, rows
-
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 
 
 def test_each_hole_has_a_reason() -> None:
@@ -50,5 +46,6 @@ def test_a_claim_covers_both_transports() -> None:
     assert coverage.Claim(checks).count_rows() == {"http": 1, "grpc": 1, "roles": 2}
 
 
-def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == coverage.render()[0]
+def test_the_page_names_every_check() -> None:
+    page = coverage.render()[0]
+    assert [each.id for one in coverage.list_claims() for each in one.checks if f"`{each.id}`" not in page] == []

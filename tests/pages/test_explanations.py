@@ -41,11 +41,11 @@ def test_a_check_of_deployed_models_alone_is_called_so() -> None:
 
 
 def test_a_requirement_names_its_page_where_that_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "REPOSITORY", "")
+    monkeypatch.setattr(links, "SITE", "")
     assert "Page" not in labelled(explain("CLS-HIGHEST/grpc"))
-    monkeypatch.setattr(links, "REPOSITORY", "https://host/project")
+    monkeypatch.setattr(links, "SITE", "https://host/project")
     found = labelled(explain("CLS-HIGHEST/grpc"))
-    assert found["Page"] == "https://host/project/blob/main/docs/requirements/classification.md#CLS-HIGHEST/grpc"
+    assert found["Page"] == "https://host/project/docs/requirements/classification/#CLS-HIGHEST/grpc"
 
 
 def test_a_check() -> None:

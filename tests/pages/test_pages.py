@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from conformance.spec.check import Case, Check
 from conformance.spec.ledger import Basis, Concern, Level, Party, Requirement
 from conformance.transport import reference_faults
 from reference_server import faults
+from tests.support.small_reports import report, requirement
 from tests.support.tables import on_each
 
 CLASSES = '"7.75:2:bird", "3.0:3:fish", "0.25:0:cat", "-1.5:1:dog"'
@@ -158,19 +158,15 @@ def test_what_a_server_does(
 
 
 def test_reports_are_read_without_that_of_the_bundled_server(tmp_path: Path) -> None:
-    report: dict[str, Any] = {
-        "target": {"name": None, "version": None},
-        "extensions": {"raw": {"offered": True}, "classification": {"offered": False}},
-        "requirements": [{"id": "RAW-A", "verdict": "fail"}],
-        "rows": [],
-    }
+    unmet = [requirement("RAW-A", "MUST", "fail")]
     for name in ("b", "reference"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(report))
-    report["target"] = {"name": "server", "version": "2.0", "grpc": "grpc://h:1"}
-    (tmp_path / "a.json").write_text(json.dumps(report))
+        (tmp_path / f"{name}.json").write_text(json.dumps(report(None, None, requirements=unmet)))
+    judged = report("server", "2.0", requirements=unmet)
+    judged["target"]["grpc"] = "grpc://h:1"
+    (tmp_path / "a.json").write_text(json.dumps(judged))
     named, unnamed = servers.load(tmp_path)
     assert (named.name, set(named.over)) == ("server 2.0", {"http", "grpc"})
-    assert (unnamed.name, set(unnamed.over), set(unnamed.offered)) == ("b", {"http"}, {"raw"})
+    assert (unnamed.name, set(unnamed.over), set(unnamed.offered)) == ("b", {"http"}, {"binary_tensor_data"})
     assert pages.describe_servers(entry(), [named, unnamed]) == "fail: server 2.0, b"
 
 

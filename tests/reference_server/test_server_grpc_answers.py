@@ -1,4 +1,4 @@
-"""Calls of ModelInfer and what answers them, both in protobuf's text form: typed, raw, classified."""
+"""Calls of ModelInfer and their answers in text form, where HTTP and the golden cases say nothing of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from reference_server.grpc_contents import FIELDS
 from tests.support.grpc_serving import GrpcConnection, parse_message, serve
 
 
@@ -22,65 +23,7 @@ def check(opened: GrpcConnection, model: str, request: str, expected: str) -> No
     assert answer == parse_message("ModelInferResponse", head + expected), str(answer)
 
 
-# datatype: (field of the contents, its values, the same as raw contents); the answers are the same again
-DATATYPES = {
-    "BOOL": ("bool_contents", "[true, false, true]", r"\x01\x00\x01"),
-    "UINT8": ("uint_contents", "[0, 1, 255]", r"\x00\x01\xff"),
-    "UINT16": ("uint_contents", "[258, 0, 65535]", r"\x02\x01\x00\x00\xff\xff"),
-    "UINT32": ("uint_contents", "[16909060, 0, 4294967295]", r"\x04\x03\x02\x01\x00\x00\x00\x00\xff\xff\xff\xff"),
-    "UINT64": (
-        "uint64_contents",
-        "[9007199254740993, 0, 18446744073709551615]",
-        r"\x01\x00\x00\x00\x00\x00\x20\x00" + r"\x00" * 8 + r"\xff" * 8,
-    ),
-    "INT8": ("int_contents", "[-128, 1, 127]", r"\x80\x01\x7f"),
-    "INT16": ("int_contents", "[-32768, 258, -1]", r"\x00\x80\x02\x01\xff\xff"),
-    "INT32": ("int_contents", "[-2147483648, 16909060, -2]", r"\x00\x00\x00\x80\x04\x03\x02\x01\xfe\xff\xff\xff"),
-    "INT64": (
-        "int64_contents",
-        "[-9223372036854775808, 9007199254740993, -2]",
-        r"\x00\x00\x00\x00\x00\x00\x00\x80\x01\x00\x00\x00\x00\x00\x20\x00\xfe" + r"\xff" * 7,
-    ),
-    "FP32": ("fp32_contents", "[1.5, -0.0, inf]", r"\x00\x00\xc0\x3f\x00\x00\x00\x80\x00\x00\x80\x7f"),
-    "FP64": (
-        "fp64_contents",
-        "[1.5, -0.0, 5e-324]",
-        r"\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\x80\x01\x00\x00\x00\x00\x00\x00\x00",
-    ),
-    "BYTES": (
-        "bytes_contents",
-        r'["", "a\x00", "\xff"]',
-        r"\x00\x00\x00\x00\x02\x00\x00\x00a\x00\x01\x00\x00\x00\xff",
-    ),
-}
-RAW_ONLY = {"FP16": r"\x00\x3c\x66\x2e\x00\x80", "BF16": r"\xc0\x3f\x10\xc0\x00\x80"}
-
-
-@pytest.mark.parametrize("datatype", DATATYPES)
-def test_typed(opened: GrpcConnection, datatype: str) -> None:
-    field, values, _ = DATATYPES[datatype]
-    tensor = f'datatype: "{datatype}" shape: 3 contents {{ {field}: {values} }}'
-    check(
-        opened,
-        f"identity_{datatype.lower()}",
-        f'id: "Füße" inputs {{ name: "INPUT" {tensor} }}',
-        f'id: "Füße" outputs {{ name: "OUTPUT" {tensor} }}',
-    )
-
-
-@pytest.mark.parametrize("datatype", [*DATATYPES, *RAW_ONLY])
-def test_raw(opened: GrpcConnection, datatype: str) -> None:
-    raw = RAW_ONLY[datatype] if datatype in RAW_ONLY else DATATYPES[datatype][2]
-    tensor = f'datatype: "{datatype}" shape: 3'
-    check(
-        opened,
-        f"identity_{datatype.lower()}",
-        f'inputs {{ name: "INPUT" {tensor} }} raw_input_contents: "{raw}"',
-        f'outputs {{ name: "OUTPUT" {tensor} }} raw_output_contents: "{raw}"',
-    )
-
-
-@pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize("datatype", FIELDS)
 @pytest.mark.parametrize("contents", ["", "contents { }"])
 def test_no_elements_need_no_contents(opened: GrpcConnection, datatype: str, contents: str) -> None:
     tensor = f'datatype: "{datatype}" shape: 0'
@@ -92,46 +35,10 @@ def test_no_elements_need_no_contents(opened: GrpcConnection, datatype: str, con
     )
 
 
-SCORES = 'inputs { name: "INPUT" datatype: "FP32" shape: 4 contents { fp32_contents: [0.25, 0.5, 0.125, 0.75] } }'
 CLASSES_OF_2 = 'parameters { key: "classification" value { int64_param: 2 } }'
 
 # (model, rest of the request, rest of the response)
 ANSWERS = {
-    "Triton, Classification Extension, GRPC; its errata put right": (
-        "documented_scores",
-        'inputs { name: "input0" datatype: "UINT32" shape: [2, 2] contents { uint_contents: [1, 2, 3, 4] } }'
-        f'outputs {{ name: "output0" {CLASSES_OF_2} }}',
-        'outputs { name: "output0" datatype: "BYTES" shape: 2 contents { bytes_contents: ["3.3:1", "2.4:3"] } }',
-    ),
-    "the same with labels, raw": (
-        "documented_scores_labelled",
-        'inputs { name: "input0" datatype: "UINT32" shape: [2, 2] }'
-        r'raw_input_contents: "\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00"'
-        f'outputs {{ name: "output0" {CLASSES_OF_2} }}',
-        'outputs { name: "output0" datatype: "BYTES" shape: 2 }'
-        r'raw_output_contents: "\x13\x00\x00\x003.3:1:index_1_label\x13\x00\x00\x002.4:3:index_3_label"',
-    ),
-    "more classes than there are": (
-        "scores_some_labels",
-        SCORES + 'outputs { name: "SCORES" parameters { key: "classification" value { int64_param: 4294967298 } } }',
-        'outputs { name: "SCORES" datatype: "BYTES" shape: 4'
-        ' contents { bytes_contents: ["0.75:3", "0.5:1:dog", "0.25:0:cat", "0.125:2"] } }',
-    ),
-    "a batch": (
-        "scores_batching_labelled",
-        'inputs { name: "INPUT" datatype: "FP32" shape: [2, 4] contents { fp32_contents: [1, 2, 3, 4, 8, 7, 6, 5] } }'
-        f'outputs {{ name: "SCORES" {CLASSES_OF_2} }}',
-        'outputs { name: "SCORES" datatype: "BYTES" shape: [2, 2]'
-        ' contents { bytes_contents: ["4.0:3:fish", "3.0:2:bird", "8.0:0:cat", "7.0:1:dog"] } }',
-    ),
-    "one output classified, the other as it is, in the request's order": (
-        "scores_two_outputs",
-        'inputs { name: "IN_RANKS" datatype: "INT32" shape: 3 contents { int_contents: [5, -1, 7] } }'
-        'inputs { name: "IN_SCORES" datatype: "FP32" shape: 4 contents { fp32_contents: [1, 2, 3, 4] } }'
-        f'outputs {{ name: "RANKS" {CLASSES_OF_2} }} outputs {{ name: "SCORES" }}',
-        'outputs { name: "RANKS" datatype: "BYTES" shape: 2 contents { bytes_contents: ["7:2:high", "5:0:low"] } }'
-        'outputs { name: "SCORES" datatype: "FP32" shape: 4 contents { fp32_contents: [1, 2, 3, 4] } }',
-    ),
     "an output without typed form makes all of them raw": (
         "documented_all_outputs",
         'inputs { name: "input_tensor" datatype: "FP32" shape: [1, 2] contents { fp32_contents: [32, -1.5] } }'
@@ -146,15 +53,6 @@ ANSWERS = {
         'inputs { name: "INPUT" datatype: "FP32" shape: 2 contents { fp32_contents: [1, 2] } }'
         f'outputs {{ name: "OUTPUT" {CLASSES_OF_2} }}',
         'outputs { name: "OUTPUT" datatype: "BYTES" shape: 2 contents { bytes_contents: ["2.0:1", "1.0:0"] } }',
-    ),
-    "raw contents lie in the order of the request's inputs": (
-        "add_sub",
-        'model_version: "1" inputs { name: "A" datatype: "INT32" shape: 1 }'
-        'inputs { name: "B" datatype: "INT32" shape: 1 }'
-        r'raw_input_contents: "\x07\x00\x00\x00" raw_input_contents: "\x09\x00\x00\x00"'
-        'outputs { name: "DIFFERENCE" } outputs { name: "SUM" }',
-        'outputs { name: "DIFFERENCE" datatype: "INT32" shape: 1 } outputs { name: "SUM" datatype: "INT32" shape: 1 }'
-        r'raw_output_contents: "\xfe\xff\xff\xff" raw_output_contents: "\x10\x00\x00\x00"',
     ),
     "an empty raw output has its entry": (
         "emit",

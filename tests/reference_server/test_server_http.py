@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 
 import httpx
 import pytest
@@ -71,19 +67,6 @@ def test_path(server: Server, method: str, path: str, status: int, body: str) ->
     assert set(answer.headers.get("allow", "").split(", ")) == (
         {""} if status != 405 else {"POST"} if method == "GET" else {"GET", "HEAD"}
     )
-
-
-def test_every_role_is_served(server: Server) -> None:
-    spec = find_spec("conformance")
-    assert spec is not None
-    assert spec.origin is not None
-    roles = tomllib.loads((Path(spec.origin).parent / "roles" / "roles.toml").read_text("utf-8"))
-    for name, role in roles.items():
-        answer = server.exchange(f"GET /v2/models/{name} HTTP/1.1\r\nHost: test\r\n\r\n".encode(), "GET")
-        lead = [-1] if role.get("batching") else []
-        for side in ("inputs", "outputs"):
-            declared = [tensor | {"shape": lead + tensor["shape"]} for tensor in role[side]]
-            assert json.loads(answer.body)[side] == declared
 
 
 @pytest.mark.parametrize(
@@ -167,10 +150,6 @@ def send_pipelined(server: Server, octets: bytes) -> list[int]:
 LAST = b"GET /v2/health/live HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 
 
-def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
-    assert send_pipelined(server, GOOD + BAD + GOOD + LAST) == [200, 400, 200, 200]
-
-
 CHUNKED = b"POST /v2/models/identity_int32/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -196,22 +175,6 @@ def test_requests_before_the_end_of_the_client_are_answered(server: Server, end:
         connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     assert STATUS.findall(received) == [b"200", b"200", b"400"]
-
-
-@pytest.mark.parametrize(
-    "octets",
-    [
-        b"no HTTP\r\n\r\n",
-        b"POST /v2 HTTP/1.1\r\nHost: test\r\nContent-Length: -1\r\n\r\n",
-        b"POST /v2/models/rank2/infer HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"POST /v2 HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-    ],
-)
-def test_malformed_http(server: Server, octets: bytes) -> None:
-    answer = server.exchange(octets)
-    assert (answer.status, answer.headers["connection"]) == (400, "close")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.body == b'{"error":"not HTTP: Invalid HTTP request received."}'
 
 
 @pytest.fixture(scope="module")
@@ -287,14 +250,6 @@ def test_a_name_that_is_none_is_one_line(option: str, meant: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert meant in done.stderr.splitlines()[-1]
-
-
-def test_client_that_leaves(server: Server) -> None:
-    for cut in (10, len(GOOD) - 5):
-        with server.connection() as connection:
-            connection.sendall(GOOD[:cut])
-    time.sleep(0.05)
-    assert server.exchange(GOOD).status == 200
 
 
 def test_fault_of_the_server_is_an_error_of_the_protocol() -> None:

@@ -1,4 +1,4 @@
-"""Every refusal with the exact words the client gets."""
+"""Refusals with the exact words that the client gets; those of the golden cases are in tests/fixtures."""
 
 from __future__ import annotations
 
@@ -24,14 +24,7 @@ def message(answer: Answer) -> str:
 
 # Inference-Header-Content-Length, message; the body has 104 bytes, 96 of them JSON
 HEADERS = [
-    ("", 'Inference-Header-Content-Length is "", expected a number of bytes in decimal digits'),
     ("abc", 'Inference-Header-Content-Length is "abc", expected a number of bytes in decimal digits'),
-    ("+96", 'Inference-Header-Content-Length is "+96", expected a number of bytes in decimal digits'),
-    ("-1", 'Inference-Header-Content-Length is "-1", expected a number of bytes in decimal digits'),
-    ("0x10", 'Inference-Header-Content-Length is "0x10", expected a number of bytes in decimal digits'),
-    ("12abc", 'Inference-Header-Content-Length is "12abc", expected a number of bytes in decimal digits'),
-    ("1.5", 'Inference-Header-Content-Length is "1.5", expected a number of bytes in decimal digits'),
-    ("9_6", 'Inference-Header-Content-Length is "9_6", expected a number of bytes in decimal digits'),
     ("96, 96", 'Inference-Header-Content-Length is "96, 96", expected a number of bytes in decimal digits'),
     ("\xb2", 'Inference-Header-Content-Length is "\\u00b2", expected a number of bytes in decimal digits'),
     (
@@ -39,20 +32,14 @@ HEADERS = [
         'Inference-Header-Content-Length is "' + "9" * 59 + "..., expected a number of bytes in decimal digits",
     ),
     ("105", "Inference-Header-Content-Length is 105, but the body has 104 bytes"),
-    ("18446744073709551712", 'Inference-Header-Content-Length is "18446744073709551712", expected a number of bytes in '
-     "decimal digits"),
-    ("95", "not JSON: Expecting ',' delimiter at character 95"),
-    ("104", "not JSON: Extra data at character 96"),
     (None, "not JSON: Extra data at character 96 (without Inference-Header-Content-Length the whole body must be JSON; "
      "binary data need this header)"),
-    ("0", "raw binary request, input 'INPUT': the declared shape [-1, -1] has more than one variable dimension"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("header", "expected"), HEADERS)
 def test_header(server: Server, header: str | None, expected: str) -> None:
-    model = "raw_two_variable" if header == "0" else "identity_int32"
-    assert message(server.infer(model, BINARY_1.encode() + b"\1\0\0\0\2\0\0\0", header)) == expected
+    assert message(server.infer("identity_int32", BINARY_1.encode() + b"\1\0\0\0\2\0\0\0", header)) == expected
 
 
 def test_header_twice(server: Server) -> None:
@@ -66,10 +53,7 @@ def test_header_twice(server: Server) -> None:
 # what the whole body is, message
 NOT_REQUESTS = [
     (b"", "not JSON: Expecting value at character 0"),
-    (b"[]", "the JSON must be an object, not an array"),
     (b"7", "the JSON must be an object, not 7"),
-    (b'{"a":', "not JSON: Expecting value at character 5"),
-    (b"{} {}", "not JSON: Extra data at character 3"),
     (b"\xef\xbb\xbf{}", "not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 0"),
     (b'{"id":"\xff"}', "the JSON is not UTF-8 at byte 7"),
     (b'{"a":NaN}', "not JSON: NaN is not a JSON number"),
@@ -85,7 +69,6 @@ NOT_REQUESTS = [
     (b'{"inputs":null}', "inputs is missing"),
     (b'{"inputs":{}}', "inputs must be an array, not an object"),
     (b'{"inputs":[1]}', "inputs[0] must be an object, not 1"),
-    (b'{"inputs":[]}', "inputs: 'INPUT' missing"),
 ]
 
 
@@ -103,8 +86,6 @@ INPUTS = [
      "'IN_BYTES'"),
     ("multi", '{"name":"IN_FP32"}', "inputs[0] 'IN_FP32': shape is missing"),
     ("multi", '{"name":"IN_FP32","shape":4}', "inputs[0] 'IN_FP32': shape must be an array, not 4"),
-    ("multi", '{"name":"IN_FP32","shape":[-1]}',
-     "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not -1"),
     ("multi", '{"name":"IN_FP32","shape":[true]}',
      "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not true"),
     ("multi", '{"name":"IN_FP32","shape":[4.0]}',
@@ -112,23 +93,10 @@ INPUTS = [
     ("multi", '{"name":"IN_FP32","shape":[9223372036854775808]}',
      "inputs[0] 'IN_FP32': shape[0] must be an integer from 0 to 2^63 - 1, not 9223372036854775808"),
     ("multi", '{"name":"IN_FP32","shape":[4]}', "inputs[0] 'IN_FP32': datatype is missing"),
-    ("multi", '{"name":"IN_FP32","shape":[4],"datatype":"fp32"}',
-     "inputs[0] 'IN_FP32': datatype is \"fp32\", but the model takes FP32"),
-    ("multi", '{"name":"IN_FP32","shape":[2,2],"datatype":"FP32"}',
-     "inputs[0] 'IN_FP32': shape is [2, 2], but the model takes [-1]"),
-    ("multi", f'{{"name":"IN_FP32",{FP32_4}}}',
-     "inputs[0] 'IN_FP32': the input has neither data nor parameters.binary_data_size"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"parameters":[]}}',
      "inputs[0] 'IN_FP32': parameters must be an object, not an array"),
     ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}},{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}}',
      "inputs[1] 'IN_FP32': the request has this input twice"),
-    ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4]}},'
-     '{"name":"IN_BOOL","shape":[0],"datatype":"BOOL","data":[]}',
-     "inputs: 'IN_INT64', 'IN_BYTES' missing"),
-    ("multi", f'{{"name":"IN_FP32",{FP32_4},"data":[1,2,3,4],"parameters":{{"binary_data_size":16}}}}',
-     "inputs[0] 'IN_FP32': the input has both data and parameters.binary_data_size"),
-    ("batching", '{"name":"INPUT","shape":[3],"datatype":"INT32","data":[1,2,3]}',
-     "inputs[0] 'INPUT': shape is [3], but the model takes [-1, 3]"),
     ("batching", '{"name":"INPUT","shape":[0,3],"datatype":"INT32","data":[]}',
      "inputs[0] 'INPUT': shape is [0, 3], but the model takes a batch of 1 to 64"),
     ("batching", '{"name":"INPUT","shape":[65,3],"datatype":"INT32","data":[]}',
@@ -152,7 +120,6 @@ def test_inputs(server: Server, model: str, inputs: str, expected: str) -> None:
 
 # (datatype, shape, data, what the message says after the input)
 DATA = [
-    ("INT32", "[2]", "[1]", "data has 1 elements, but shape [2] takes 2"),
     ("INT32", "[2]", "7", "data must be an array, not 7"),
     ("INT32", "[1]", "[[1]]", "data element 0 is an array, expected an integer from -2147483648 to 2147483647"),
     ("INT32", "[1]", "[true]", "data element 0 is true, expected an integer from -2147483648 to 2147483647"),
@@ -201,31 +168,11 @@ def test_nesting(server: Server, data: str, dimension: str) -> None:
 SIZES = [
     ("FP32", "[4]", "12", "00" * 12,
      "inputs[0] 'INPUT': parameters.binary_data_size is 12, but shape [4] of FP32 takes 16 bytes"),
-    ("FP16", "[4]", "16", "00" * 16,
-     "inputs[0] 'INPUT': parameters.binary_data_size is 16, but shape [4] of FP16 takes 8 bytes"),
-    ("INT8", "[4]", "4", "0000",
-     "inputs[0] 'INPUT': parameters.binary_data_size is 4, but 2 bytes are left of the body"),
-    ("INT8", "[4]", "4", "00" * 7, "3 bytes of the body follow the binary data of the last input"),
-    ("INT8", "[4]", '"4"', "00" * 4,
-     "inputs[0] 'INPUT': parameters.binary_data_size must be an integer of at least 0, not \"4\""),
     ("INT8", "[4]", "4.0", "00" * 4,
      "inputs[0] 'INPUT': parameters.binary_data_size must be an integer of at least 0, not 4.0"),
-    ("INT8", "[1]", "true", "00",
-     "inputs[0] 'INPUT': parameters.binary_data_size must be an integer of at least 0, not true"),
-    ("INT8", "[4]", "-4", "00" * 4,
-     "inputs[0] 'INPUT': parameters.binary_data_size must be an integer of at least 0, not -4"),
-    ("INT8", "[4]", "18446744073709551620", "00" * 4,
-     "inputs[0] 'INPUT': parameters.binary_data_size is 18446744073709551620, but shape [4] of INT8 takes 4 bytes"),
     ("INT8", "[4]", "null", "00" * 4, "inputs[0] 'INPUT': the input has neither data nor parameters.binary_data_size"),
     ("BOOL", "[3]", "3", "010002", "inputs[0] 'INPUT': element 2 is the byte 2, but a BOOL is 0 or 1"),
-    ("BYTES", "[2]", "7", "00" * 7, "inputs[0] 'INPUT': parameters.binary_data_size is 7, but the 2 length prefixes of "
-     "shape [2] alone take 8 bytes"),
     ("BYTES", "[1]", "5", "0200000061", "inputs[0] 'INPUT': element 0 of 1 has a length of 2, but 1 bytes are left"),
-    ("BYTES", "[2]", "8", "0100000061000000",
-     "inputs[0] 'INPUT': element 1 of 2 needs a length prefix of 4 bytes, but 3 are left"),
-    ("BYTES", "[1]", "6", "010000006162", "inputs[0] 'INPUT': 1 bytes remain after the last of 1 BYTES elements"),
-    ("BYTES", "[1]", "4", "ffffffff",
-     "inputs[0] 'INPUT': element 0 of 1 has a length of 4294967295, but 0 bytes are left"),
 ]  # fmt: skip
 
 
@@ -250,25 +197,16 @@ OUTPUTS = [
     ("identity_fp32", '"outputs":{}', "outputs must be an array, not an object"),
     ("identity_fp32", '"outputs":["OUTPUT"]', 'outputs[0] must be an object, not "OUTPUT"'),
     ("identity_fp32", '"outputs":[{}]', "outputs[0]: name is missing"),
-    ("identity_fp32", '"outputs":[{"name":"X"}]', "outputs[0] 'X': the model has no such output; it has 'OUTPUT'"),
     ("identity_fp32", '"outputs":[{"name":"OUTPUT"},{"name":"OUTPUT"}]',
      "outputs[1] 'OUTPUT': the request lists this output twice"),
     ("identity_fp32", '"outputs":[{"name":"OUTPUT","parameters":7}]',
      "outputs[0] 'OUTPUT': parameters must be an object, not 7"),
-    ("identity_fp32", '"outputs":[{"name":"OUTPUT","parameters":{"binary_data":1}}]',
-     "outputs[0] 'OUTPUT': parameters.binary_data must be true or false, not 1"),
-    ("identity_fp32", '"outputs":[{"name":"OUTPUT","parameters":{"binary_data":"true"}}]',
-     "outputs[0] 'OUTPUT': parameters.binary_data must be true or false, not \"true\""),
-    ("identity_fp32", '"parameters":{"binary_data_output":0}',
-     "parameters.binary_data_output must be true or false, not 0"),
     ("identity_fp32", '"parameters":[]', "parameters must be an object, not an array"),
     *[
         ("identity_fp32", f'"outputs":[{{"name":"OUTPUT","parameters":{{"classification":{count}}}}}]',
          f"outputs[0] 'OUTPUT': parameters.classification must be an integer of at least 1, not {count}")
-        for count in ("0", "-1", "1.5", "2.0", '"2"', "true")
+        for count in ("0", "2.0")
     ],
-    ("identity_bool", '"outputs":[{"name":"OUTPUT","parameters":{"classification":1}}]',
-     "output 'OUTPUT': BOOL cannot be classified, only numbers can"),
     ("identity_bytes", '"outputs":[{"name":"OUTPUT","parameters":{"classification":1}}]',
      "output 'OUTPUT': BYTES cannot be classified, only numbers can"),
     ("identity_fp16", '"id":""', "output 'OUTPUT': JSON cannot represent FP16: request it with binary_data"),
@@ -298,28 +236,6 @@ def test_values_without_json_form(server: Server, datatype: str, binary: str, ex
         f"identity_{datatype.lower()}", f'{{"inputs":[{entry}]}}'.encode(), bytes.fromhex(binary)
     )
     assert message(answer) == f"output 'OUTPUT': {expected}"
-
-
-# (model, number of bytes, message)
-RAW = [
-    ("raw_two_inputs", 4, "a raw binary request needs a model with one input; 'raw_two_inputs' has 2"),
-    ("raw_two_variable", 4,
-     "raw binary request, input 'INPUT': the declared shape [-1, -1] has more than one variable dimension"),
-    ("raw_bytes_two", 4,
-     "raw binary request, input 'INPUT': a BYTES input needs the declared shape [1], but the model has [2]"),
-    ("raw_bytes_variable", 4,
-     "raw binary request, input 'INPUT': a BYTES input needs the declared shape [1], but the model has [-1]"),
-    ("raw_fixed", 15, "raw binary request, input 'INPUT': the body has 15 bytes, but shape [2, 2] of INT32 takes 16"),
-    ("raw_fixed", 32, "raw binary request, input 'INPUT': the body has 32 bytes, but shape [2, 2] of INT32 takes 16"),
-    ("raw_batching", 32, "raw binary request, input 'INPUT': the body has 32 bytes, but shape [4] of INT32 takes 16"),
-    ("raw_variable", 12,
-     "raw binary request, input 'INPUT': the body has 12 bytes, but shape [-1, 2] of INT32 takes a multiple of 8"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("model", "size", "expected"), RAW)
-def test_raw(server: Server, model: str, size: int, expected: str) -> None:
-    assert message(server.infer(model, bytes(size), "0")) == expected
 
 
 def test_refusal_keeps_the_connection(server: Server) -> None:

@@ -46,7 +46,7 @@ def statistics(clients: Clients, model: str) -> Any:
 
 def test_nothing_is_counted_before_the_first_inference(clients: Clients) -> None:
     nothing = {"count": 0, "ns": 0}
-    names = ("success", "fail", "queue", "cache_hit", *COMPUTE_STEPS)
+    names = ("success", "fail", "queue", "cache_hit", "cache_miss", *COMPUTE_STEPS)
     assert statistics(clients, "rank2") == {
         "name": "rank2",
         "version": "1",
@@ -55,6 +55,8 @@ def test_nothing_is_counted_before_the_first_inference(clients: Clients) -> None
         "execution_count": 0,
         "inference_stats": dict.fromkeys(names, nothing),
         "batch_stats": [],
+        "response_stats": {},
+        "memory_usage": [],
     }
 
 
@@ -68,7 +70,7 @@ def test_inferences_are_counted_by_batch(clients: Clients) -> None:
     assert (found["inference_count"], found["execution_count"]) == (11, 4)
     totals = found["inference_stats"]
     assert {name: total["count"] for name, total in totals.items()} == {
-        "success": 4, "fail": 0, "queue": 4, "cache_hit": 0, **dict.fromkeys(COMPUTE_STEPS, 4)
+        "success": 4, "fail": 0, "queue": 4, "cache_hit": 0, "cache_miss": 0, **dict.fromkeys(COMPUTE_STEPS, 4)
     }  # fmt: skip
     assert totals["success"]["ns"] == sum(totals[name]["ns"] for name in COMPUTE_STEPS) > 0
     batches = {each.pop("batch_size"): each for each in found["batch_stats"]}
@@ -97,6 +99,13 @@ def test_a_refused_request_fails(clients: Clients, which: int) -> None:
     assert failed["ns"] > already["inference_stats"]["fail"]["ns"]
     assert (found["inference_count"], found["execution_count"], found["batch_stats"]) == (0, 0, [])
     assert found["last_inference"] > 0
+
+
+@pytest.mark.parametrize(("version", "reported"), [("", ["1", "2"]), ("1", ["1"]), ("2", ["2"])])
+def test_statistics_of_a_model_are_of_all_versions(clients: Clients, version: str, reported: list[str]) -> None:
+    over_http = clients[0].get_inference_statistics("versioned", version)["model_stats"]
+    over_grpc = clients[1].get_inference_statistics("versioned", version).model_stats
+    assert [each["version"] for each in over_http] == [each.version for each in over_grpc] == reported
 
 
 def test_statistics_of_all_models(clients: Clients) -> None:

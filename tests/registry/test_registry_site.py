@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from conformance.commands.main import main
 from conformance.registry import static_site
 from conformance.registry.static_site import make_slug
 from conformance.spec import data_files
-from tests.support import chromium
 from tests.support.made_reports import CONFORMANT, HOSTILE, PARTIAL, requirement
 from tests.support.registries import make_certification, make_registry
 
@@ -251,13 +249,6 @@ def test_names_of_files_stay_below(name: str, expected: str | None) -> None:
     assert found
     assert not {"/", ".", ".."} & {found}
     assert "/" not in found
-
-
-@pytest.fixture(scope="module")
-def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
-    assert pytestconfig.cache is not None
-    with chromium.run_browser(pytestconfig.cache.mkdir("chromium")) as running:
-        yield running
 
 
 def test_the_pages_are_for_everybody(browser: Browser, built: Path) -> None:

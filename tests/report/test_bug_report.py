@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conformance.judging.selection import find_row
 from conformance.report import bug_report
 from conformance.report.bug_report import Bug, FailedRow, describe_symptom
 from conformance.spec import ledger
 from conformance.spec.ledger import Level, Party
+from conformance.spec.report import Pattern
 from tests.support.made_reports import failure
 from tests.support.programs import read_line, start_program
 from tests.support.servers import judge, run_bundled, run_command
@@ -63,6 +66,7 @@ def test_a_bug_report_reproduces_the_bug_with_curl(reversed_outputs: Path, sourc
     dump = "".join("".join(line.partition(" ")[2].split(" >")[0].split()) for line in printed.splitlines())
     assert b"HTTP/1.1 200 OK".hex() in dump
     assert "".join(first_wrong.split()[1:9]) in dump
+    assert "User-Agent" not in commands  # the failure is not about the client's name
     assert any("element 0 differs" in line for line in lines if line.startswith("Actual"))
     assert any(line.startswith("Model `multi`: ") for line in lines)
     assert any("read it" not in line and "](https://" in line for line in lines if line.startswith("- Triton"))
@@ -74,6 +78,7 @@ def test_earlier_requests_are_in_a_program_of_the_standard_library(tmp_path: Pat
         run = run_command(tmp_path, "bug-report", "e", "oip-isolation")
         commands = read_commands(run.stdout)
         printed = run_commands(tmp_path, commands)
+    assert """b'{"id":"the-one-before",""" in run.stdout
     assert commands.startswith("mkdir repro && cd repro && base64 -d <<'END' | tar xz\n")
     assert commands.endswith(f"END\nURL={url} sh repro.sh\n")
     assert printed.count(b"HTTP 200") == 2
@@ -113,7 +118,8 @@ def test_calls_are_reproduced_with_grpcio(tmp_path: Path) -> None:
     assert run.stdout.startswith(
         "# oip-reference-server 0.1.0: Misreads or misplaces tensors in typed contents (gRPC)\n"
     )
-    assert read_commands(run.stdout).endswith(f"ADDRESS={grpc} sh repro.sh  # needs: pip install grpcio\n")
+    assert read_commands(run.stdout).startswith("# needs: pip install grpcio\necho ")
+    assert grpc in read_commands(run.stdout)
     assert b"identity_bytes" in printed
 
 
@@ -166,6 +172,43 @@ def test_text_of_a_server_stays_text() -> None:
 
 def test_the_same_requirement_over_grpc_says_so() -> None:
     assert describe_symptom(ledger.get_requirement("OIP-ID/grpc")) == "Does not return the id of a request (gRPC)"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "row", "title", "why"),
+    [
+        ("OIP-ALIVE-LEGAL", ("json.data-is-flat-or-nested", "nested@m"), "Ends at a legal request", "OIP-DATA"),
+        ("OIP-ALIVE", ("errors.refusal-is-an-oip-error", "errors-last-element-missing@m"), "Ends at a request", ""),
+    ],
+)
+def test_a_request_that_ends_the_server_is_explained(
+    requirement: str, row: tuple[str, str], title: str, why: str
+) -> None:
+    unmet, case = failure(requirement, ends_server=True), find_row(*row, models=["m"])
+    assert case is not None
+    bug = Bug("s", ledger.get_requirement(requirement), [FailedRow(*row, "http://h", unmet)], "0.1.0", case=case)
+    shown = bug_report.render(bug)
+    assert shown.startswith(f"# s: {title}\n")
+    assert f"The server ended at this request of `{row[0]} [{row[1]}]`: The server" in shown
+    assert (f"The request is legal, because {why} says:" in shown) is bool(why)
+    assert all(sentence.url in shown for sentence in case.requirement.sources)
+
+
+def test_requirements_that_only_a_pattern_of_another_one_misses_have_its_cause() -> None:
+    def make_bug(name: str, rows: int) -> Bug:
+        failed = [FailedRow("a.b", str(place), "http://h", failure(name)) for place in range(rows)]
+        return Bug("s", ledger.get_requirement(name), failed, "0.1.0")
+
+    bugs = [make_bug("OIP-ANSWER", 2), make_bug("OIP-VALUE", 3), make_bug("BIN-BYTES-I", 4)]
+    missed = {"BIN-BYTES-I": 4, "OIP-ANSWER": 2, "OIP-VALUE": 2}
+    pattern: Pattern = {
+        "requests": "with BYTES", "answer": "refused", "requirement": "BIN-BYTES-I", "missed": missed, "rows": 8,
+        "others": 30,
+    }  # fmt: skip
+    merged = bug_report.merge_same_causes(bugs, [pattern])
+    assert {bug.requirement.id: bug.same_cause for bug in merged} == {"OIP-VALUE": [], "BIN-BYTES-I": ["OIP-ANSWER"]}
+    assert "- Same cause: `OIP-ANSWER`, which " in bug_report.render(merged[1])
+    assert bug_report.merge_same_causes(bugs, []) == [replace(bug, same_cause=[]) for bug in bugs]
 
 
 def test_evidence_that_cannot_be_read_is_one_line(reversed_outputs: Path, tmp_path: Path) -> None:

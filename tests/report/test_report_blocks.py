@@ -28,11 +28,27 @@ def test_requirement_failed_by_larger_share_of_rows_is_first() -> None:
     assert found == [("BIN-SIZE-O", 1), ("BIN-HEADER-I", 1)]
 
 
+def test_a_row_that_ends_the_server_is_first() -> None:
+    ended = failed("walk.x", "a", "OIP-ALIVE-LEGAL")
+    ended["failure"]["ends_server"] = True
+    rows = [failed("errors.x", "a", "OIP-ERROR"), check("walk.x", "b", "pass", requirements=["OIP-ALIVE-LEGAL"]), ended]
+    assert names(*rows) == [("OIP-ALIVE-LEGAL", 1), ("OIP-ERROR", 1)]
+
+
 def test_rows_of_several_checks_are_one_block() -> None:
     rows = [failed(f"headers.{name}", row, "BIN-HEADER-I") for name, row in (("x", "a"), ("y", "a"), ("x", "b"))]
     (block,) = build_blocks(rows, Outcome.FAIL)
     assert [(group.check, len(group.rows)) for group in block.groups] == [("headers.x", 2), ("headers.y", 1)]
     assert (block.count, block.judged) == (3, 3)
+
+
+def test_an_odd_request_is_no_example_if_a_plain_one_fails() -> None:
+    rows = [failed("errors.x", row, "OIP-ERROR") for row in ("multipart", "in-chunks", "plain", "plain-too")]
+    lines = ("Content-Type: multipart/form-data", "(body in 2 chunks)", "content-type: application/json", "Accept: */*")
+    for row, line in zip(rows, lines, strict=True):
+        row["failure"]["evidence"] = {"request": {"head": ["POST /v2", line]}}
+    (block,) = build_blocks(rows, Outcome.FAIL)
+    assert [row["row"] for row in block.first.rows] == ["plain", "plain-too", "multipart", "in-chunks"]
 
 
 def test_failed_golden_case_joins_block_of_dedicated_check() -> None:

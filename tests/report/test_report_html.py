@@ -113,7 +113,7 @@ def test_without_script_the_tools_are_hidden_and_nothing_else_is() -> None:
 def test_the_head_says_who_what_and_why() -> None:
     header = parsed(NONCONFORMANT).find(".//header")
     assert header is not None
-    assert text(header) == "OIP conformance report of 2026-01-02 alpha 1.2 \u2717 nonconformant 2 rows failed"
+    assert text(header) == "OIP conformance report of 2026-01-02 alpha 1.2 nonconformant 2 rows failed"
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_the_summary_counts() -> None:
     assert "Raw binary requests: not offered" in text(by_id(page, "summary"))
     run = text(by_id(page, "run"))
     assert "Rows 2 failed 2 blocked 1 advice 1 observed 3 passed 2 n/a" in run
-    assert "Binary tensor data \u2717 nonconformant ordering 2 failed 2 blocked 1 advice" in run
-    assert "Raw binary requests \u2013 not offered" in run
+    assert "Binary tensor data nonconformant ordering 2 failed 2 blocked 1 advice" in run
+    assert "Raw binary requests not offered" in run
     assert "90 seconds" in run
 
 
@@ -197,12 +197,12 @@ def test_every_requirement_stands_there_with_its_checks() -> None:
     entries = {entry.get("id"): entry for entry in page.iter("details") if (entry.get("id") or "").startswith("req-")}
     assert list(entries) == [f"req-{entry['id']}" for entry in NONCONFORMANT["requirements"]]
     shown = text(entries["req-BIN-ORDER-O"])
-    assert shown.startswith("\u2717 failed BIN-ORDER-O MUST exchange The binary data of an answer follow the order")
+    assert shown.startswith("failed BIN-ORDER-O MUST exchange The binary data of an answer follow the order")
     (source,) = ledger.get_requirement("BIN-ORDER-O").sources
     assert str(source) in shown
-    assert [link.get("href") for link in entries["req-BIN-ORDER-O"].findall("./p/a")] == [source.url]
-    assert "\u2717 failed 2 rows: four, five evidence" in shown
-    assert "\u2713 passed 3 rows: one, two, three" in shown
+    assert [link.get("href") for link in entries["req-BIN-ORDER-O"].findall("./div/p/a")] == [source.url]
+    assert "failed 2 rows: four, five evidence" in shown
+    assert "passed 3 rows: one, two, three" in shown
     assert entries["req-BIN-ORDER-O"].findall("./ul//a")[0].get("href") == "#row-ordering.x[four]"
 
 
@@ -238,16 +238,16 @@ def test_under_a_baseline_the_difference_comes_first() -> None:
         "ordering.gone[*]: names nothing",
     ]
     blocks = [text(block) for block in by_id(page, "failures").findall("details")]
-    words = ("\u2717 known failure MUST BIN-ORDER-I", "\u2717 failed MUST BIN-ORDER-O")
+    words = ("known failure MUST BIN-ORDER-I", "failed MUST BIN-ORDER-O")
     assert all(block.startswith(word) for block, word in zip(blocks, words, strict=True))
-    assert "\u2713 fixed ordering.x : met" in text(by_id(page, "fixed"))
+    assert "fixed ordering.x : met" in text(by_id(page, "fixed"))
     passed = GATED | {"gate": GATED["gate"] | {"passed": True, "new": [], "fixed": [], "stale": []}}
     assert "gate passed: 1 known" in text(parsed(passed))
     assert parsed(passed).find(".//section[@id='gate']") is None
 
 
 def test_requirements_that_were_not_run_say_so() -> None:
-    assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORDER-I")).startswith("\u2013 not run BIN-ORDER-I MUST")
+    assert text(by_id(parsed(CUT_SHORT), "req-BIN-ORDER-I")).startswith("not run BIN-ORDER-I MUST")
 
 
 def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
@@ -260,7 +260,7 @@ def test_what_was_not_judged_over_grpc_does_not_count_over_http() -> None:
     assert "MUST 2 passed Rows" in summary
     assert "1 of transports and extensions that this run does not cover" in summary
     assert "Every row was judged." in text(by_id(page, "unjudged"))
-    assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("\u2013 n/a OIP-ENDPOINTS/grpc MUST")
+    assert text(by_id(page, "req-OIP-ENDPOINTS/grpc")).startswith("n/a OIP-ENDPOINTS/grpc MUST")
 
 
 def test_many_rows_of_one_check_fold_away() -> None:

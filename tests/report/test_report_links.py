@@ -18,19 +18,19 @@ from conformance.spec.result import CheckResult, Failure
 from conformance.spec.verdict import conclude_requirements
 from tests.support.made_reports import NONCONFORMANT, check, failure, report, requirement
 
-REPOSITORY = "https://host/project"
-URL = f"{REPOSITORY}/blob/main/docs/requirements/ordering.md#BIN-ORDER-O"
+SITE = "https://host/project"
+URL = f"{SITE}/docs/requirements/ordering/#BIN-ORDER-O"
 COMMAND = "oip-conformance explain BIN-ORDER-O"
 
 
 @pytest.fixture
 def _public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "REPOSITORY", REPOSITORY)
+    monkeypatch.setattr(links, "SITE", SITE)
 
 
 @pytest.fixture
 def _private(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "REPOSITORY", "")
+    monkeypatch.setattr(links, "SITE", "")
 
 
 def unmet(check_id: str, requirement_id: str, outcome: Outcome = Outcome.FAIL) -> CheckResult:

@@ -21,15 +21,21 @@ from conformance.spec.verdict import Verdict
             "2",
             [f"      {'multi':28}BIN-ORDER-O, BIN-MIXED-O", "      and for more rows: emit"],
         ),
+        (
+            tuple(Deployment(f"role{number}", (), 1) for number in range(9)),
+            "none",
+            ["      for more rows: role0, role1, role2, role3, role4, role5 and 3 more"],
+        ),
     ],
-    ids=["a MUST", "rows alone", "both"],
+    ids=["a MUST", "rows alone", "both", "many"],
 )
 def test_rows_without_a_model_are_counted_with_the_musts_that_stay_unjudged(
     deployments: tuple[Deployment, ...], count: str, models: list[str]
 ) -> None:
     coverage = Coverage(deployments=deployments, waiting=7)
     assert list(terminal.format_unjudged(Conclusion(Verdict("partial"), coverage=coverage), DiscoveryResult())) == [
-        f"Rows skipped because no model fills their role: 7. MUSTs that these rows leave unjudged: {count}.",
+        "Rows of MUSTs whose role no model fills, in this profile and beyond: 7. "
+        f"MUSTs that these rows leave unjudged: {count}.",
         "Deploy these roles to run them (`oip-conformance models export` writes them for several servers), or declare",
         "what the server cannot do under [limits] in the target file (`oip-conformance init` proposes limits):",
         *models,

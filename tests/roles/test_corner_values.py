@@ -21,6 +21,7 @@ from conformance.roles.corner_values import (
 )
 from conformance.roles.model import Model
 from conformance.roles.roles import load as load_roles
+from conformance.roles.sample_values import PERIOD, make_ramp, make_sample_tensor
 from conformance.wire.datatypes import DATATYPES, INTEGERS
 
 FLOATS = ("FP16", "BF16", "FP32", "FP64")
@@ -36,6 +37,12 @@ def test_integer_corners_reach_both_limits(datatype: str) -> None:
 @pytest.mark.parametrize("datatype", ["UINT64", "INT64"])
 def test_a_double_loses_a_corner(datatype: str) -> None:
     assert 2**53 + 1 in INTEGER_CORNERS[datatype]["past-fp64"]
+
+
+@pytest.mark.parametrize("datatype", ["UINT64", "INT64"])
+def test_a_double_holds_each_sample(datatype: str) -> None:
+    samples = [make_sample_tensor("T", datatype, [PERIOD], 255).array, make_ramp(datatype, PERIOD, 255)]
+    assert max(abs(one.astype(object)).max() for one in samples) < 2**53
 
 
 @pytest.mark.parametrize("datatype", FLOATS)

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from conformance.roles import roles
+from conformance.roles.model import Model
+from conformance.roles.roles import Role
 from conformance.spec import data_files
 from conformance.spec.schemas import load_schema
-from tests.support.tables import on_each
+from conformance.wire.datatypes import FLOATS
+from tests.support.tables import on_each, own_name
 
 ROLES: Mapping[str, Any] = data_files.load_toml("roles/roles.toml")
 SCHEMA = Draft202012Validator(load_schema("roles"))
@@ -175,6 +179,23 @@ def test_signature_of_what_computes(
     for name in names:
         assert _signatures(ROLES[name]["inputs"]) == inputs
         assert _signatures(ROLES[name]["outputs"]) == outputs
+
+
+@on_each([role for role in roles.load().values() if any(spec.datatype in FLOATS for spec in role.outputs)], own_name)
+def test_a_role_computes_floats_unless_each_of_them_is_one_of_its_inputs(role: Role) -> None:
+    model = Model(role, role.name)
+    tensors = model.sample()
+    sent, came = (
+        {
+            (one.datatype, element.tobytes())
+            for one in found
+            if one.datatype in FLOATS
+            for element in one.array.reshape(-1)
+        }
+        for found in (tensors, model.expected(tensors))
+    )
+    assert role.computes_floats is not (came <= sent)
+    assert {one.is_computed for one in model.expected(tensors)} == {role.computes_floats}
 
 
 @pytest.mark.parametrize("name", _with("table"))

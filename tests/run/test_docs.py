@@ -16,6 +16,7 @@ from tests.support.doc_blocks import read_blocks
 from tests.support.few_rows import FEW_ROWS
 from tests.support.scripts import find_free_port, run, write_program
 from tests.support.servers import ONE_MODEL
+from tests.support.site import pictures
 
 ROOT = Path(__file__).parents[2]
 QUICKLY = f"pytest --conformance-profile=quick {' '.join(FEW_ROWS)} "
@@ -105,6 +106,14 @@ def test_the_tutorial_of_servers(tmp_path: Path) -> None:
     with started(right, port):
         done = run(tmp_path, replay)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_pictures_show_what_a_run_prints(tmp_path: Path) -> None:
+    printed, page = pictures.judge(tmp_path)
+    terminal = pictures.TERMINAL.read_text(encoding="utf-8"), pictures.draw_terminal(printed)
+    report = pictures.REPORT_TEXT.read_text(encoding="utf-8").splitlines(), pictures.read_report(page)
+    for kept, new in (map(pictures.read_terminal, terminal), report):
+        assert pictures.outline(kept) == pictures.outline(new), "make them anew: python -m tests.support.site.pictures"
 
 
 def test_the_tutorial_of_the_gate(tmp_path: Path) -> None:

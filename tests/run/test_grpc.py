@@ -66,7 +66,7 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     met = len(OVER_GRPC) - both
     report = read_valid_report(tmp_path / "r.json")
     left_out = f"{report['coverage']['left_out']} rows left out by the profile quick; {both} not applicable"
-    last = f"grpc://{reference.grpc} is partial: {met} of {met} MUSTs met, none failed, {left_out}"
+    last = f"grpc://{reference.grpc} is partial over gRPC alone: {met} of {met} MUSTs met, none failed, {left_out}"
     assert run.stdout.splitlines()[-1] == last
     assert {check["area"] for check in report["rows"]} == {"grpc"}
     assert report["target"]["extensions_offered"] == ["classification_grpc"]
@@ -89,6 +89,7 @@ def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Pa
     passed = [check["check"] for check in report["rows"] if check["outcome"] == "pass"]
     assert {"grpc.raw-tensors-come-back", "grpc.answers-are-those-of-http"} <= set(passed)
     assert "over HTTP do not apply: the target offers no extension over HTTP. The verdict covers gRPC" in run.stdout
+    assert run.stdout.splitlines()[-1].startswith(f"{url} is partial over gRPC alone: ")
 
 
 def test_http_alone_knows_nothing_of_grpc(tmp_path: Path, reference: ReferenceServer, without_the_extra: str) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from conformance.api.serving import serve_app as serving_app
 from conformance.roles import roles
+from conformance.spec.extensions import CHOICES
 from conformance.transport import config
+from conformance.transport.reference import ReferenceServer
 from tests.support import fussy_app
 from tests.support.few_rows import FEW_ROWS
 from tests.support.renamed_server import IN, MODEL, OUT
@@ -29,6 +31,7 @@ def test_the_template_is_a_file_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "all.toml").write_text(settings.replace("${MODEL_TOKEN}", "t"))
     found = config.load(tmp_path / "all.toml")
     assert (found.timeout, found.never, found.headers) == (10, ("state.*",), ("Authorization: Bearer t",))
+    assert (found.grpc, found.restart, found.extensions) == ("host:8001", "systemctl restart my-server", CHOICES)
     assert set(found.roles or ()) == {"identity_int32", "multi"}
 
 
@@ -60,14 +63,26 @@ def test_models_that_fill_no_role_are_told(tmp_path: Path, renamed: str) -> None
     assert 'emit = { model = "prod-emit", inputs = { COUNTS = "x.COUNTS" }' in done.stdout
     assert "# 1 of 59 roles are filled" in done.stdout
     assert "\n[models.not-there]  # unknown tensors\n" in done.stdout
-    assert "serves no model not-there: HTTP 404" in done.stdout
+    assert "does not describe a model not-there: HTTP 404" in done.stdout
 
 
 def test_a_server_of_one_model(tmp_path: Path) -> None:
     with serve(JsonOnly) as url:
         done = run_command(tmp_path, "init", "--target-url", url)
-    assert tomllib.loads(done.stdout)["roles"] == {"identity_int32": "identity_int32"}
-    assert "offered here: none" in done.stdout
+    found = tomllib.loads(done.stdout)
+    assert found["roles"] == {"identity_int32": "identity_int32"}
+    assert found["extensions"] == ["protocol"]  # a run without extensions judges the base protocol if asked for
+
+
+def test_the_grpc_address_is_written(tmp_path: Path) -> None:
+    server = ReferenceServer("--model=identity_int32", grpc=True)
+    try:
+        done = run_command(tmp_path, "init", server.url, f"--target-grpc={server.grpc}")
+    finally:
+        server.stop()
+    found = tomllib.loads(done.stdout)
+    assert (found["url"], found["grpc"]) == (server.url, server.grpc)
+    assert "offered here: binary_tensor_data, raw, classification, classification_grpc" in done.stdout
 
 
 # --- models whose inputs nobody guesses ------------------------------------------------------------------------------
@@ -131,6 +146,7 @@ def test_the_file_with_these_lines_filled_in_is_judged(tmp_path: Path, particula
     [
         (("--target-url=ftp://x",), "--target-url 'ftp://x' is not an http or https URL"),
         (("--target-url=http://127.0.0.1:9",), "cannot connect to http://127.0.0.1:9"),
+        (("--target-grpc=127.0.0.1:9",), "init needs the URL of the server as well"),
         (("-o", "there.toml"), "cannot write there.toml: File exists"),
     ],
 )

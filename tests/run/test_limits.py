@@ -82,10 +82,21 @@ def test_larger_batches_than_declared_do_not_apply(tmp_path: Path, most: int, st
     assert advised <= {"OIP-ERROR-STATUS"} if status == 500 else not advised
 
 
+def test_a_server_that_has_no_labels_declares_it(tmp_path: Path) -> None:
+    with run_bundled("--fault=labels-are-left-out") as url:
+        without = judge(tmp_path, f"--target-url={url}", "-k", "label and not grpc")
+        run = judge(tmp_path, write_file(tmp_path, {"labels": False}, f'url = "{url}"'), "-k", "label and not grpc")
+    assert "CLS-LABEL" in without.stdout
+    assert "declare limits.labels = false if no model has labels" in without.stdout
+    assert "\nlimits      without labels\n" in run.stdout
+    assert run.stdout.splitlines()[-1].endswith("none failed"), run.stdout[-2000:]
+
+
 CONTRADICTIONS = {
     "datatypes": (["FP32"], "model identity_bool of the server has BOOL tensors"),
     "fixed_shapes": (True, "model identity_bool of the server has a variable shape"),
     "max_batch": (4, "model batching of the server answers a batch of 5"),
+    "labels": (False, "model scores_labelled of the server returns a label"),
 }
 
 
@@ -157,5 +168,4 @@ def test_init_proposes_the_limits_that_the_models_show(tmp_path: Path) -> None:
     assert tomllib.loads(table.replace("# ", "", 1).replace("\n# ", "\n")) == {
         "datatypes": ["INT32", "FP32"],
         "fixed_shapes": True,
-        "max_batch": 4,
     }

@@ -56,17 +56,6 @@ def test_what_failed_last_is_run_again_alone(
     assert report_of(tmp_path)["verdict"] == "narrowed"
 
 
-@pytest.mark.parametrize("options", [("-x",), ("-x", "-n", "2"), ("--maxfail=1",)], ids=" ".join)
-def test_a_run_that_stops_at_a_failure_has_found_one(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
-    run = judge(tmp_path, f"--target-url={faulty}", *SELECTION, *options, "--conformance-report=r.json")
-    assert run.returncode == 1, run.stdout[-2000:]
-    report = report_of(tmp_path)
-    assert (report["verdict"], report["footer"]["complete"]) == ("nonconformant", False)
-    failed, not_run = report["why"]
-    assert "failed" in failed
-    assert not_run.endswith("not run: stopping after 1 failures")
-
-
 @pytest.mark.parametrize("options", [(), ("-x",)], ids=["whole", "-x"])
 def test_processes_change_nothing_of_a_run(tmp_path: Path, faulty: str, options: tuple[str, ...]) -> None:
     found = []

@@ -246,15 +246,22 @@ def test_a_run_that_is_interrupted(tmp_path: Path, reference: str, workers: tupl
     assert report["rows"]
 
 
-def test_a_target_that_dies_halfway(tmp_path: Path, small: str) -> None:
-    with run_proxy(small, connections=200) as url:
-        asked = (f"--target-url={url}", "--conformance-profile=quick", "--target-timeout=5", "--junitxml=j.xml")
+def test_a_target_that_dies_halfway(tmp_path: Path, reference: str) -> None:
+    with run_proxy(reference, connections=400) as url:
+        asked = (f"--target-url={url}", "--conformance-profile=quick", "--target-timeout=1", "--junitxml=j.xml")
         run = judge(tmp_path, *asked, *ALL_REPORTS)
-    assert run.returncode == 1
+    assert run.returncode == 1, run.stdout[-2000:]
     report = check_agreement(tmp_path, run.stdout)
-    assert report["verdict"] == "nonconformant"
+    outcomes = Counter(check["outcome"] for check in report["rows"])
+    assert (outcomes["fail"], outcomes["pass"] > 100, outcomes["error"] > 100) == (1, True, True)
+    (failed,) = [check for check in report["rows"] if check["outcome"] == "fail"]
+    since = f"since {failed['check']}" + (f" [{failed['row']}]" if failed["row"] else "")
     assert report["why"][0] == "1 row failed"
-    assert "rows not judged: the target is gone: cannot connect" in report["why"][1]
+    assert report["why"][1].startswith(f"{outcomes['error']} rows not judged: the target is gone: cannot connect")
+    assert re.search(rf"is nonconformant: 1 row failed; .*{re.escape(since)}", run.stdout.splitlines()[-1])
+    assert run.stdout.count("ERROR") == 0
+    assert run.stdout.count(f"{outcomes['error']} rows are not judged: ") == 1
+    assert re.search(rf"1 failed, .*{outcomes['error']} not judged", run.stdout)
     assert junit_of(tmp_path).findall(".//failure/..")[0].findall("properties")
 
 

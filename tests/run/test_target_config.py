@@ -52,7 +52,9 @@ def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
     (tmp_path / "t.toml").write_text(f'url = "{reference}"\n[roles]\nidentity_int32 = "identity_int32"\n')
     run = judge(tmp_path, "--target-config=t.toml", *QUICK)
     assert json.loads((tmp_path / "r.json").read_text())["target"]["roles"] == {"identity_int32": "identity_int32"}
-    shown = re.search(r"^Rows skipped because no model fills their role: (\d+)\. (.*)$", run.stdout, re.M)
+    shown = re.search(
+        r"^Rows of MUSTs whose role no model fills, in this profile and beyond: (\d+)\. (.*)$", run.stdout, re.M
+    )
     assert shown is not None
     assert re.fullmatch(r"MUSTs that these rows leave unjudged: \d+\.", shown[2])
     assert "\n      identity_fp16  " in run.stdout

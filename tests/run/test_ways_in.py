@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +17,10 @@ from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_comm
 
 
 class OrdinaryServer(JsonOnly):
-    """Models that fill no role, in an index: they add one, and `custom` has metadata without tensors."""
+    """Models that fill no role, in an index: they add one, and `custom` has metadata without tensors.
+
+    Its list has a model that is not loaded as well.
+    """
 
     index: ClassVar[list[str]] = ["iris", "custom"]
     tensor: ClassVar[dict[str, Any]] = {"name": "X", "datatype": "INT32", "shape": [-1]}
@@ -29,7 +30,7 @@ class OrdinaryServer(JsonOnly):
         if self.path == "/v2":
             self._answer(200, {"name": "ordinary", "version": "3", "extensions": []})
         elif self.path == "/v2/models":
-            self._answer(200, {"models": self.index})
+            self._answer(200, {"models": [*self.index, "unloaded"]})
         elif name in self.index:
             inputs = [self.tensor] if name == "iris" else []
             self._answer(200, {"name": name, "platform": "", "inputs": inputs, "outputs": inputs})
@@ -70,19 +71,16 @@ class BinaryInputServer(OrdinaryServer):
             self._answer(200, {"model_name": "iris", "outputs": [output]})
 
 
-class SilentServer(BaseHTTPRequestHandler):
+class SilentServer(JsonOnly):
     """Takes every connection and never answers."""
 
     end = threading.Event()
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         self.end.wait(60)
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self.do_GET()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
 
 
 FEW_ROWS = ("--conformance-profile=quick", "-k", "headers or json")
@@ -116,13 +114,26 @@ def test_all_models_are_judged(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "r.json").read_text())
     outcomes = {(check["row"].partition("@")[2], check["outcome"]) for check in report["rows"]}
     assert report["options"]["models"] == ["iris", "custom"]
-    assert outcomes >= {("iris", "pass"), ("custom", "blocked")}
-    assert ("iris", "blocked") not in outcomes
+    assert outcomes >= {("iris", "pass"), ("custom", "not_applicable")}
+    assert "blocked" not in {outcome for _, outcome in outcomes}  # nobody named custom, so its inputs are not asked for
     passed = {
         check["check"] for check in report["rows"] if (check["outcome"], check["row"][-7:]) == ("pass", "@custom")
     }
     assert passed == {"json.metadata-have-status-200", "json.unknown-model-is-not-ready"}  # which infer nothing
     assert "the metadata of custom list no inputs" in run.stdout
+
+
+def test_rerun_names_all_models_as_the_user_did(tmp_path: Path) -> None:
+    class NumberedServer(OrdinaryServer):
+        index: ClassVar[list[str]] = ["iris"]
+
+        def _answer(self, status: int, document: dict[str, Any]) -> None:
+            super()._answer(status, document | {"model_version": 1} if "outputs" in document else document)
+
+    named = ("--target-model=all", "--target-extension=protocol")
+    with serve(NumberedServer) as url:
+        run = judge(tmp_path, f"--target-url={url}", *named, "-k", "OIP-MODEL-VERSION")
+    assert f"pytest --target-url={url} {' '.join(named)} -k OIP-MODEL-VERSION" in run.stdout, run.stdout
 
 
 def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
@@ -131,21 +142,6 @@ def test_all_models_of_a_server_that_lists_none(tmp_path: Path) -> None:
     assert run.returncode == 6
     assert "lists no models" in run.stdout.splitlines()[-1]
     assert run.stdout.splitlines()[-1].endswith("name the models to judge with --target-model NAME")
-
-
-def test_init_writes_a_table_for_each_model(tmp_path: Path) -> None:
-    with serve(OrdinaryServer) as url:
-        done = run_command(tmp_path, "init", "--target-url", url, "-o", "t.toml")
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "t.toml").read_text()
-    assert tomllib.loads(text)["models"] == {"iris": {}, "custom": {}}
-    assert "[models.iris]  # X INT32 [-1] -> X INT32 [-1]; accepts inputs made from its metadata" in text
-    assert text[text.index("# [models.custom.inputs.NAME]") :].splitlines() == [
-        "# [models.custom.inputs.NAME]",
-        '# datatype = "..."',
-        "# shape = [...]",
-        "# data = [...]  # row by row",
-    ]
 
 
 def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
@@ -158,16 +154,6 @@ def test_init_of_a_server_without_models_says_so(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "lists no models (POST /v2/repository/index: HTTP 4" in done.stderr
     assert "), and none has the name of a role: name a model with --target-model NAME" in done.stderr
-
-
-def test_a_table_of_the_file_is_the_same_as_the_option(tmp_path: Path) -> None:
-    table = '[models.custom.inputs.X]\ndatatype = "INT32"\nshape = [2]\ndata = [7, 8]\n'
-    with serve(OrdinaryServer) as url:
-        (tmp_path / "t.toml").write_text(f'url = "{url}"\nextensions = ["protocol"]\n{table}')
-        judge(tmp_path, "--target-config=t.toml", "--conformance-report=r.json", *FEW_ROWS)
-    report = json.loads((tmp_path / "r.json").read_text())
-    assert report["target"]["models"]["custom"]["inputs"] == [{"name": "X", "datatype": "INT32", "shape": [2]}]
-    assert {check["outcome"] for check in report["rows"] if check["row"].endswith("@custom")} >= {"pass"}
 
 
 def test_roles_and_models_of_a_file_are_both_judged(tmp_path: Path, reference: str) -> None:
@@ -332,7 +318,7 @@ def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
     with serve(OrdinaryServer) as url:
         done = run_command(tmp_path, "doctor", url, "--target-model=nobody", "--target-model=iris")
     lines = done.stdout.splitlines()
-    assert f'nobody              {url} serves no model nobody: HTTP 404: {{"error": "unknown"}}' in lines
+    assert f'nobody              {url} does not describe a model nobody: HTTP 404: {{"error": "unknown"}}' in lines
     assert lines[-1].endswith(f"run {url} --target-model=iris --target-extension=protocol")
 
 
@@ -362,6 +348,14 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         f"next                oip-conformance run {url} --conformance-profile=quick --target-model=NAME,"
         " or deploy roles: oip-conformance models export --help",
     ]
+
+
+def test_doctor_of_a_url_with_the_version_suggests_the_url_without_it(tmp_path: Path) -> None:
+    with serve(OrdinaryServer) as url:
+        done = run_command(tmp_path, "doctor", f"{url}/v2/")
+    assert done.returncode == 6
+    assert done.stdout.count("; leave out /v2 at the end of the URL)") == 2
+    assert done.stdout.splitlines()[-1] == f"next                oip-conformance doctor {url}"
 
 
 @pytest.mark.parametrize(

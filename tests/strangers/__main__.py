@@ -71,6 +71,9 @@ def try_bugs(names: list[str], *, only_new: bool) -> None:
             sightings[key] = found = attempt(bug)
             print(f"{key}: {found.profile} {found.outcome} {', '.join(found.unmet[:3])}", flush=True)
             bugs.write_caught(sightings, file)
+        for name in (name for name in names if name in known):
+            right, failed = bugs.count_causes(name, sightings)
+            print(f"{name}: {right} of {failed} bugs with known causes are named by one of them first", flush=True)
 
 
 def _lacks_program(name: str) -> bool:

@@ -96,10 +96,17 @@ def is_seen(bug: Bug, sighting: Sighting, profiles: Sequence[str] = PROFILES) ->
 
 
 @cache
-def load_reasons() -> Mapping[str, str]:
-    """Return why the suite does not see a bug, by `server/name`."""
-    found = tomllib.loads((HERE / "unseen.toml").read_text(encoding="utf-8"))
+def load_reasons(file: str = "unseen.toml") -> Mapping[str, str]:
+    """Return why the suite does not see a bug, by `server/name`; or what another file says of bugs."""
+    found = tomllib.loads((HERE / file).read_text(encoding="utf-8"))
     return {f"{server}/{name}": reason for server, reasons in found.items() for name, reason in reasons.items()}
+
+
+def count_causes(server: str, sightings: Mapping[str, Sighting]) -> tuple[int, int]:
+    """Return how many bugs of a server are named first by one of their causes, and how many fail and have any."""
+    causes = load_reasons("causes.toml")
+    known = [key for key in causes if key.startswith(f"{server}/") and sightings[key].outcome == Outcome.FAIL]
+    return sum(sightings[key].first in causes[key].split() for key in known), len(known)
 
 
 @cache

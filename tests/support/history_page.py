@@ -13,7 +13,6 @@ from conformance.pages.pages import escape_cell, link_requirement
 from tests.support.samples import SEEN_BY
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "history.md"
 BUGS = tuple(ROOT / "tests" / "faults" / f"reported_bugs{part}.toml" for part in ("", "_others", "_clients"))
 HEAD = """# Bugs that reached users
 

@@ -1,106 +1,95 @@
-"""The page of the kill matrix: every fault, what it breaks, who caught it, and the first message that a user reads."""
+"""Records which rows see each fault of the bundled server, and renders the page of the kill matrix from that.
+
+python -m tests.support.kill_matrix_page [FAULT...]
+"""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import run
-from tests.support.samples import SEEN_BY
+from tests.support.samples import SEEN_BY, read_seen_by
 from tests.support.sightings import Sighting
 
-PAGE = Path(__file__).parents[2] / "docs" / "kill-matrix.md"
+PAGE = "docs/kill-matrix.md"
 HEAD = """# Kill matrix
 
-Written by `python -m tests.support.kill_matrix_page [FAULT...]`. This command runs the suite against the faults of the
-bundled server (`python -m reference_server --list-faults`), all of them or the named ones. A *fault* is a bug that
-the bundled server can be told to have. The matrix shows that every check can fail, and that it fails only for the
-faults of its own requirements.
+A *fault* is a bug that the bundled server can be told to have (`python -m reference_server --list-faults`). The matrix
+shows that every check can fail, and that it fails only for the faults of its own requirements. `python -m
+tests.support.matrix FAULT` runs the suite against a fault, and prints the messages of all rows that see it.
 
 The columns:
 
 * *breaks*: the requirements that the server with this fault does not meet. The fault is made for the first one; the
   server cannot avoid to break the others.
-* *caught by*: the checks that fail, or that advise if the requirement is a SHOULD.
-* *message*: the first message of the report.
+* *seen by*: for each of these the first check, with its row, that fails, or that advises if it is a SHOULD.
 
 Faults in areas whose names begin with "combined" appear only when two features meet. The rows of
 [pairwise combinations](walk.md) find them, and blame the first requirement in "breaks".
 
 """
-LINE = re.compile(r"^\| `([^`]+)` \|.*\n", re.MULTILINE)
-TABLE = "| fault | what the server does | breaks | caught by | message |\n|---|---|---|---|---|\n"
+MAX_ROWS = 4  # that a line names
+# For each fault the ids of check and row of those that see it.
+SeenBy = Mapping[str, Sequence[Sequence[str]]]
 
 
-def render(known: Mapping[str, Fault], lines: Mapping[str, str]) -> str:
-    """Return the page, ending in a newline, of a line for each fault."""
-    return HEAD + render_tables(TABLE, {name: fault.area for name, fault in known.items()}, lines)
+class Line(NamedTuple):
+    """What a kill matrix says of a fault, besides the rows that see it."""
+
+    section: str
+    name: str
+    summary: str
+    breaks: str
 
 
-def render_tables(head: str, sections: Mapping[str, str], lines: Mapping[str, str]) -> str:
-    """Return a table for each section, ending in a newline.
-
-    Args:
-        head: the head of each table.
-        sections: the section of each fault.
-        lines: the line of each fault.
-    """
-    own = {one: "".join(lines[name] for name in sections if sections[name] == one) for one in sections.values()}
-    return "\n".join(f"## {section}\n\n{head}{rows}" for section, rows in own.items())
+def render() -> str:
+    """Return the page, ending in a newline."""
+    lines = [
+        Line(one.area, name, one.summary, ", ".join(one.breaks) or "nearly everything")
+        for name, one in faults.load().items()
+    ]
+    return HEAD + render_tables("| fault | what the server does | breaks | seen by |\n", lines, read_seen_by())
 
 
-def read_lines(page: Path) -> dict[str, str]:
-    """Return the line of each fault on a page."""
-    return {found[1]: found[0] for found in LINE.finditer(page.read_text(encoding="utf-8"))}
+def render_tables(head: str, lines: Sequence[Line], seen_by: SeenBy) -> str:
+    """Return a table of four columns for each section, ending in a newline."""
+    tables: dict[str, str] = {}
+    for line in lines:
+        rows = [f"`{check}` [{row}]" for check, row in seen_by.get(line.name, ())]
+        more = f" and {len(rows) - MAX_ROWS} more" if len(rows) > MAX_ROWS else ""
+        cells = (f"`{line.name}`", line.summary.replace("<", "&lt;"), line.breaks, ", ".join(rows[:MAX_ROWS]) + more)
+        text = " | ".join(cell.replace("|", "\\|") for cell in cells)
+        tables[line.section] = tables.get(line.section, "") + f"| {text} |\n"
+    return "\n".join(f"## {section}\n\n{head}|---|---|---|---|\n{table}" for section, table in tables.items())
 
 
-def format_line(fault: Fault, sighting: Sighting) -> str:
-    """Return the line of a fault."""
-    misses = sorted(sighting.select("fail", "advisory"), key=lambda miss: miss.requirement not in fault.breaks[:1])
-    caught = list(dict.fromkeys(f"`{miss.check}`" for miss in misses))
-    shown = ", ".join(caught[:4]) + (f" and {len(caught) - 4} more" if len(caught) > 4 else "")
-    breaks = ", ".join(fault.breaks) or "nearly everything"
-    message = (misses or sighting.misses)[0].message[:300]
-    return format_cells(f"`{fault.name}`", fault.summary, breaks, shown or "the run itself", message)
-
-
-def format_cells(*cells: str) -> str:
-    """Return a line of a table, without the port that a run had by chance."""
-    texts = (text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;") for text in cells)
-    return re.sub(r"127\.0\.0\.1:[0-9]+", "127.0.0.1:PORT", f"| {' | '.join(texts)} |\n")
-
-
-def write_seen_by(file: Path, rows: Mapping[str, Sequence[Sequence[str]]]) -> None:
+def write_seen_by(file: Path, rows: SeenBy) -> None:
     """Write the rows that saw each fault, a line for each fault."""
     lines = [f"{json.dumps(name)}: {json.dumps(seen)}" for name, seen in sorted(rows.items())]
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _first_rows(fault: Fault, sighting: Sighting) -> dict[str, list[str]]:
+def _list_first_rows(fault: Fault, sighting: Sighting) -> list[tuple[str, str]]:
     """Return the first row that saw each requirement that the fault breaks."""
-    rows: dict[str, list[str]] = {}
+    rows: dict[str, tuple[str, str]] = {}
     for miss in sighting.select("fail", "advisory"):
         if miss.requirement in fault.breaks or fault.broad:
-            rows.setdefault(miss.requirement, [miss.check, miss.row])
-    return rows
+            rows.setdefault(miss.requirement, (miss.check, miss.row))
+    return list(rows.values())
 
 
 def main(names: Collection[str]) -> None:
-    """Run the suite against every fault, or some, and write what came of it; what is not run stays as it was."""
+    """Run the suite against every fault, or some, and write what saw them; what is not run stays as it was."""
     known = faults.load()
-    sightings = run(names or known, whole=False)
-    lines = read_lines(PAGE)
-    rows: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
-    for name, sighting in sightings.items():
-        lines[name] = format_line(known[name], sighting)
-        rows[name] = list(_first_rows(known[name], sighting).values())
-    PAGE.write_text(render(known, lines), encoding="utf-8")
-    write_seen_by(SEEN_BY, {name: rows[name] for name in known})
+    seen = {name: _list_first_rows(known[name], found) for name, found in run(names or known, whole=False).items()}
+    rows = {**read_seen_by(), **seen}
+    write_seen_by(SEEN_BY, {name: rows[name] for name in known if name in rows})
 
 
 if __name__ == "__main__":

@@ -1,119 +1,76 @@
-"""Writes every generated page of docs/, or names those that are old.
+"""Writes what is generated in the repository, or names what of it is old; writes the pages that only the site has.
 
-    python -m tests.support.pages            # write the old ones; judge new rows and faults, choose quick rows
-    python -m tests.support.pages --check    # name the old ones; exit status 1 if there are any
+    python -m tests.support.pages              # judge new rows and faults, choose quick rows, write what is old
+    python -m tests.support.pages --check      # name what is old; exit status 1 if anything is
+    python -m tests.support.pages -o FOLDER    # write the pages that only the site has, as Markdown
 
 What servers and clients do comes from docs/results, which their recipes write.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.checks import PACKAGES, load_every_check
-from conformance.commands import sources
 from conformance.judging.selection import list_profile_rows
-from conformance.pages import coverage, errata, pages, servers
-from conformance.report import comparison_page
-from conformance.report.comparison import compare
+from conformance.pages import servers
 from conformance.report.report_file import read
-from conformance.report.simple_page import render_markdown
-from conformance.spec import ledger, links
-from conformance.spec.documents import load_sentences
 from conformance.spec.extensions import EXTENSIONS, TRANSPORTS
 from reference_server import faults
-from tests.clients import alterations
+from tests.clients import alterations, sightings
 from tests.clients import kill_matrix_page as clients_matrix
-from tests.strangers import bugs
-from tests.support import history_page, kept_results, quick_rows, results, strangers_page
+from tests.support import kept_results, quick_rows, results
 from tests.support import kill_matrix_page as matrix
 from tests.support.matrix import find_wrong, load_all, run_changed
-from tests.support.quick_record import list_server_rows, read_seen_by
-from tests.support.samples import SEEN_BY
+from tests.support.quick_record import Key, list_server_rows, read_record
+from tests.support.samples import SEEN_BY, read_seen_by
+from tests.support.site.generated import ROOT, render_site_pages
+from tests.support.site.matrix import PAGE, render_table
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "results"
 # The extensions, wherever a schema lists them.
 LISTED_EXTENSIONS = re.compile(rf'"{EXTENSIONS[0]}"(?:, "(?:{"|".join(EXTENSIONS)})")+')
-CHECK_ID = re.compile(rf"`((?:{'|'.join(PACKAGES)})\.[a-z0-9-]+)`")
 
 
 def render_pages() -> Iterator[tuple[Path, str]]:
-    """Yield each generated page with the text that it should have."""
-    yield matrix.PAGE, matrix.render(faults.load(), matrix.read_lines(matrix.PAGE))
-    variations = alterations.load("variations")
-    yield (
-        clients_matrix.PAGE,
-        clients_matrix.render(alterations.load("faults"), matrix.read_lines(clients_matrix.PAGE), variations),
-    )
-    of_clients = strangers_page.render_clients(list(bugs.list_client_bugs()), bugs.read_caught(bugs.CLIENTS_CAUGHT))
-    yield strangers_page.PAGE, strangers_page.render(list(bugs.list_bugs()), bugs.read_caught()) + of_clients
-    yield history_page.PAGE, history_page.render(history_page.read_bugs(), history_page.read_stopping_rows())
-    kept = [(path.stem, read(path, is_whole=False)) for path in sorted(RESULTS.glob("*.json"))]
-    yield ROOT / "docs/results.md", render_markdown(comparison_page.build_page(compare(kept)))
-    yield ROOT / "docs/results-clients.md", _render_clients()
-    cited = sources.group_requirements_by_sentence(ledger.load().values())
-    yield ROOT / "docs/sentences.md", sources.render_sentences(load_sentences().values(), cited)
-    yield ROOT / "docs/coverage.md", coverage.render()[0]
-    yield ROOT / "docs/errata.md", errata.render(servers.load(RESULTS, bundled=True))
-    for name, text in pages.render(servers.load(RESULTS)).items():
-        yield ROOT / links.PAGES_FOLDER / name, text
+    """Yield each generated file of the repository with the text that it should have."""
+    yield ROOT / PAGE, render_table()
     for path in sorted((ROOT / "schemas").iterdir()):
         yield path, LISTED_EXTENSIONS.sub(json.dumps(EXTENSIONS)[1:-1], path.read_text(encoding="utf-8"))
 
 
-def _render_clients() -> str:
-    sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
-    clients, page = import_module("clients"), import_module("clients_page")
-    return "\n".join(page.render_page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"
-
-
 def find_old() -> list[Path]:
-    """Return the pages that are not as they should be; a page with a fault of which it does not know is one."""
-    if find_new(matrix.PAGE, described_faults()):
-        return [matrix.PAGE]
-    if find_new(clients_matrix.PAGE, described_client_faults()):
-        return [clients_matrix.PAGE]
-    return [path for path, text in render_pages() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    """Return the files that are not as they should be; a record of rows that does not know a fault is one."""
+    records = {SEEN_BY: list_unrecorded(), sightings.SEEN_BY: list_unrecorded_of_clients()}
+    pages = [path for path, text in render_pages() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    return [*(path for path, names in records.items() if names), *pages]
 
 
-def described_faults() -> Mapping[str, Sequence[str]]:
-    """Return what the kill matrix says of each fault of the bundled server: what it does, and what it breaks."""
-    return {
-        name: (fault.summary, ", ".join(fault.breaks) or "nearly everything") for name, fault in faults.load().items()
-    }
+def list_unrecorded() -> list[str]:
+    """Return the faults of the bundled server that no row is recorded to see, or that broke something else then."""
+    broke = {name: one.breaks for name, one in read_record().faults.items()}
+    unseen = find_unseen(faults.load(), read_seen_by(), list_server_rows())
+    return [name for name, fault in faults.load().items() if name in unseen or broke.get(name) != fault.breaks]
 
 
-def described_client_faults() -> Mapping[str, Sequence[str]]:
-    """Return the same of each fault of a client."""
-    known = alterations.load("faults")
-    return {name: (fault.summary, clients_matrix.describe_missed(fault)) for name, fault in known.items()}
+def list_unrecorded_of_clients() -> list[str]:
+    """Return the faults of the honest client that no row is recorded to see."""
+    rows = [case.ids for case in sightings.collect_rows(TRANSPORTS)]
+    return find_unseen(alterations.load("faults"), read_seen_by(sightings.SEEN_BY), rows)
 
 
-def find_new(page: Path, described: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the faults of which a page says nothing, or something else, or that a check caught which is gone."""
-    lines = matrix.read_lines(page)
-    told = {name: line.replace("\\|", "|").split(" | ")[1:3] for name, line in lines.items()}
-    known = {check.id for of_clients in (False, True) for check in load_every_check(of_clients=of_clients)}
-    gone = {name for name, line in lines.items() if not set(CHECK_ID.findall(line)) <= known}
-    return [name for name, words in described.items() if name in gone or told.get(name) != list(words)]
-
-
-def list_without_row() -> list[str]:
-    """Return the faults whose recorded rows are all gone."""
-    rows = list_server_rows().keys()
-    return [name for name, seen in read_seen_by(SEEN_BY).items() if rows.isdisjoint(seen)]
+def find_unseen(names: Collection[str], seen_by: Mapping[str, Sequence[Key]], rows: Collection[Key]) -> list[str]:
+    """Return the names without a recorded row, or whose recorded rows are all gone."""
+    return [name for name in names if set(rows).isdisjoint(seen_by.get(name, ()))]
 
 
 def has_new_rows() -> bool:
     """Say whether the kept result of the bundled server has other rows than the suite."""
-    kept = read(RESULTS / f"{servers.BUNDLED}.json", is_whole=False)
+    kept = read(results.RESULTS / f"{servers.BUNDLED}.json.xz", is_whole=False)
     rows: int = kept["footer"]["rows"]
     return rows != len(list_profile_rows("certify", transports=TRANSPORTS))
 
@@ -128,22 +85,18 @@ def judge_bundled() -> None:
 
 
 def write_pages() -> None:
-    """Judge what is new, choose the rows of the profile quick if something is, and write every page."""
-    is_new = has_new_rows()
-    if is_new:
+    """Judge what is new, choose the rows of the profile quick, and write every generated file."""
+    if has_new_rows():
         judge_bundled()
-    if names := [*find_new(matrix.PAGE, described_faults()), *list_without_row()]:
+    if names := list_unrecorded():
         matrix.main(names)
-        is_new = True
-    if names := find_new(clients_matrix.PAGE, described_client_faults()):
+    if names := list_unrecorded_of_clients():
         clients_matrix.main(names)
-        is_new = True
-    if is_new:
-        quick_rows.main()
-    for path in find_old():
-        print(path.relative_to(ROOT))  # noqa: T201
+    quick_rows.main()  # always: a kept result of another server may have changed
     for path, text in render_pages():
-        path.write_text(text, encoding="utf-8")
+        if path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(path.relative_to(ROOT))  # noqa: T201
     keep_results()
 
 
@@ -155,14 +108,29 @@ def keep_results() -> None:
     kept_results.write(kept)
 
 
+def write_site_pages(folder: Path) -> None:
+    """Write the pages that only the site has into a folder, each where the site has it."""
+    for name, text in render_site_pages().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or check them; return the exit status."""
-    if list(arguments) != ["--check"]:
+    """Write, or check; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="name what is old")
+    parser.add_argument("-o", dest="folder", type=Path, metavar="FOLDER", help="write the pages that only the site has")
+    options = parser.parse_args(arguments)
+    if options.folder:
+        write_site_pages(options.folder)
+    elif options.check:
+        old = find_old()
+        print("".join(f"{path.relative_to(ROOT)} is old\n" for path in old), end="")  # noqa: T201
+        return int(bool(old))
+    else:
         write_pages()
-        return 0
-    old = find_old()
-    print("".join(f"{path.relative_to(ROOT)} is old\n" for path in old), end="")  # noqa: T201
-    return int(bool(old))
+    return 0
 
 
 if __name__ == "__main__":

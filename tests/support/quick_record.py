@@ -12,7 +12,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
-from pathlib import Path
 from time import monotonic
 from zlib import crc32
 
@@ -22,7 +21,7 @@ from conformance.spec.extensions import TRANSPORTS
 from reference_server import faults
 from reference_server.faults import Fault
 from tests.support.matrix import PROCESSES, get_impatient_server, get_server, get_server_for
-from tests.support.samples import SEEN_BY, is_walk
+from tests.support.samples import SEEN_BY, is_walk, read_seen_by
 from tests.support.sightings import judge_rows, see, serve_grpc
 from tests.support.step_tracing import Rows
 
@@ -57,11 +56,6 @@ def list_server_rows() -> dict[Key, Case]:
     return {case.ids: case for case in every}
 
 
-def read_seen_by(file: Path) -> dict[str, list[Key]]:
-    """Return for each fault the rows that a kill matrix has seen it by."""
-    return {name: [(check, row) for check, row in rows] for name, rows in json.loads(file.read_text("utf-8")).items()}
-
-
 def add_candidates(rows: Mapping[Key, Case], seen: Iterable[Key]) -> list[Key]:
     """Return candidates in the order of the suite: the rows seen, and some of each check and of each requirement."""
     chosen = (set(seen) & set(rows)) | draw_rows(rows)
@@ -90,29 +84,38 @@ def draw_rows(rows: Mapping[Key, Case]) -> set[Key]:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-def read_record(file: Path = RECORD) -> Record:
-    """Return the record of a file; an empty one if there is no file."""
-    if not file.exists():
+def read_record() -> Record:
+    """Return the record of the file; an empty one if there is no file."""
+    if not RECORD.exists():
         return Record()
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    costs = {(check, row): cost for check, row, cost in kept["costs"]}
+    kept = json.loads(RECORD.read_text(encoding="utf-8"))
+    costs = {(check, row): cost for check, rows in kept["costs"].items() for row, cost in rows.items()}
     found = {
-        name: FaultRecord(tuple(one["breaks"]), {(check, row) for check, row in one["rows"]})
-        for name, one in kept["faults"].items()
+        name: FaultRecord(tuple(breaks), {(check, row) for check, own in rows.items() for row in own})
+        for name, (breaks, rows) in kept["faults"].items()
     }
     return Record(costs, found)
 
 
-def write_record(record: Record, file: Path = RECORD) -> None:
-    """Write a record, a line for each row and each fault."""
-    costs = [json.dumps([*key, cost]) for key, cost in sorted(record.costs.items())]
-    found = [
-        f"{json.dumps(name)}: {json.dumps({'breaks': one.breaks, 'rows': sorted(one.rows)})}"
-        for name, one in sorted(record.faults.items())
+def write_record(record: Record) -> None:
+    """Write a record, a line for each check and each fault; rows stand below their checks, which saves half of it."""
+    costs = {check: {row: record.costs[check, row] for row in own} for check, own in _group_rows(record.costs).items()}
+    found = {name: [one.breaks, _group_rows(one.rows)] for name, one in sorted(record.faults.items())}
+    parts = [
+        f'"{part}": {{\n'
+        + ",\n".join(f"{json.dumps(name)}: {json.dumps(of_it)}" for name, of_it in own.items())
+        + "\n}"
+        for part, own in (("costs", costs), ("faults", found))
     ]
-    parts = ('{\n"costs": [\n', ",\n".join(costs), '\n],\n"faults": {\n', ",\n".join(found), "\n}\n}\n")
-    text = "".join(parts)
-    file.write_text(text, encoding="utf-8")
+    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _group_rows(keys: Iterable[Key]) -> dict[str, list[str]]:
+    """Return the ids of rows by check, all sorted."""
+    found: dict[str, list[str]] = {}
+    for check, row in sorted(keys):
+        found.setdefault(check, []).append(row)
+    return found
 
 
 # --- what is new ------------------------------------------------------------------------------------------------------
@@ -120,7 +123,7 @@ def write_record(record: Record, file: Path = RECORD) -> None:
 
 def update_record(record: Record) -> Record:
     """Return a record of the faults and candidates of today; what the given one does not know is run."""
-    known, seen = faults.load(), read_seen_by(SEEN_BY)
+    known, seen = faults.load(), read_seen_by()
     keys = add_candidates(list_server_rows(), (key for name in known for key in seen.get(name, ())))
     new = [key for key in keys if key not in record.costs]
     jobs = {name: _list_untried(fault, keys, new, record) for name, fault in known.items()}

@@ -17,7 +17,7 @@ from pathlib import Path
 from conformance.judging import quick_rows
 from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report.findings import find_requirement
-from conformance.report.report_file import read
+from conformance.report.report_file import read_folder
 from conformance.spec.check import Case
 from conformance.spec.extensions import TRANSPORTS
 from tests.clients import sightings as clients
@@ -27,10 +27,10 @@ from tests.support.quick_record import (
     add_candidates,
     list_server_rows,
     read_record,
-    read_seen_by,
     update_record,
     write_record,
 )
+from tests.support.samples import read_seen_by
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 # What a row costs besides its time, in the same milliseconds: its place in a small set.
@@ -48,10 +48,10 @@ def list_unmet() -> dict[str, list[Key]]:
     """Return the rows that each unmet requirement of a server in docs/results failed, by server and requirement."""
     rows = list_server_rows()
     found: dict[str, list[Key]] = {}
-    for path in sorted(RESULTS.glob("*.json")):
-        for row in read(path, is_whole=False)["rows"]:
+    for name, report in read_folder(RESULTS):
+        for row in report["rows"]:
             if row["outcome"] in UNMET and (row["check"], row["row"]) in rows:
-                found.setdefault(f"{path.stem} {find_requirement(row)}", []).append((row["check"], row["row"]))
+                found.setdefault(f"{name} {find_requirement(row)}", []).append((row["check"], row["row"]))
     return found
 
 

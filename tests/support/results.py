@@ -2,13 +2,15 @@
 
     python -m tests.support.results build/results/*.json build/results/clients/*.json
 
-A report NAME.json of a server makes `docs/results/NAME.json`, one of a client `docs/results/clients/NAME.json`.
+A report NAME.json of a server makes `docs/results/NAME.json.xz`, one of a client `docs/results/clients/NAME.json.xz`.
+They are compressed, for text would be most of the repository; docs/results.md shows what changes in them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,8 +116,8 @@ def main() -> None:
 def write(path: Path) -> Path:
     """Write the summary of a whole report to its place, and return that."""
     report = read(path)
-    place = FOLDERS[find_party(report)] / path.name
-    place.write_text(to_text(summarize(report)), encoding="utf-8")
+    place = FOLDERS[find_party(report)] / f"{path.name}.xz"
+    place.write_bytes(lzma.compress(to_text(summarize(report)).encode(), preset=lzma.PRESET_EXTREME))
     return place
 
 

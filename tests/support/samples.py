@@ -91,8 +91,13 @@ def collect_plain_walk_rows() -> Rows:
 @cache
 def _rows_that_saw() -> dict[str, frozenset[tuple[str, str]]]:
     """Return for each fault the rows that first saw what it breaks, by the names of check and row."""
-    found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8")) if SEEN_BY.exists() else {}
-    return {name: frozenset((check, row) for check, row in rows) for name, rows in found.items()}
+    return {name: frozenset(rows) for name, rows in read_seen_by().items()}
+
+
+def read_seen_by(file: Path = SEEN_BY) -> dict[str, list[tuple[str, str]]]:
+    """Return for each fault the ids of check and row of those that a kill matrix has seen it by."""
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name: [(check, row) for check, row in rows] for name, rows in found.items()}
 
 
 def sort_known_first(fault: Fault, rows: Rows) -> Rows:

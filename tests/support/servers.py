@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -51,7 +52,9 @@ class JsonOnly(BaseHTTPRequestHandler):
             self._answer(200, {"model_name": "identity_int32", "outputs": [output]})
 
     def _answer(self, status: int, document: dict[str, Any]) -> None:
-        body = json.dumps(document).encode()
+        self._send(status, json.dumps(document).encode())
+
+    def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -70,11 +73,18 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve with a handler; yields the URL."""
-    with _Server(("127.0.0.1", 0), handler) as server:
+    with _run(_Server(("127.0.0.1", 0), handler)) as url:
+        yield url
+
+
+@contextmanager
+def _run(server: socketserver.TCPServer) -> Iterator[str]:
+    """Run a server of Python's library in a thread; yields the URL."""
+    with server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()
@@ -146,6 +156,35 @@ def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: in
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
         end.close()
+
+
+@contextmanager
+def run_acceptor(upstream: str, answer: bytes = b"") -> Iterator[str]:
+    """Pass connections on to a server; accept them also when it is gone, and then close them after `answer`.
+
+    So do container runtimes, `kubectl port-forward` and gateways. Yields the URL.
+    """
+    host, _, port = upstream.removeprefix("http://").rpartition(":")
+
+    class Acceptor(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            try:
+                far = socket.create_connection((host, int(port)))
+            except OSError:
+                if answer:
+                    self.request.recv(65536)
+                    self.request.sendall(answer)
+                return
+            with far, suppress(OSError):
+                for end in (self.request, far):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every answer waits for 40 ms
+                threading.Thread(target=_pump, args=(self.request, far), daemon=True).start()
+                _pump(far, self.request)
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Acceptor)
+    server.daemon_threads = True
+    with _run(server) as url:
+        yield url
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:

@@ -121,7 +121,6 @@ def judge_rows(
     *,
     pause: float = SHORT_PAUSE,
     in_discovery: bool = False,
-    deployed: Collection[str] | None = None,
 ) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
 
@@ -131,10 +130,9 @@ def judge_rows(
         grpc: where gRPC is judged, or None.
         pause: seconds between the segments of a body that is sent in pieces.
         in_discovery: see what the server offers, and judge that alone.
-        deployed: the roles that are taken to be there; None for all.
     """
     errors = 0
-    with open_session(url, grpc, pause=pause, in_discovery=in_discovery, deployed=deployed) as session:
+    with open_session(url, grpc, pause=pause, in_discovery=in_discovery) as session:
         if in_discovery:
             with suppress(TargetLostError):  # each row says so, too
                 session.discover()
@@ -147,17 +145,12 @@ def judge_rows(
 
 
 def open_session(
-    url: str,
-    grpc: str | None = None,
-    *,
-    pause: float = SHORT_PAUSE,
-    in_discovery: bool = False,
-    deployed: Collection[str] | None = None,
+    url: str, grpc: str | None = None, *, pause: float = SHORT_PAUSE, in_discovery: bool = False
 ) -> Session:
     """Return a session with a server that offers everything, unless discovery is to tell; see `judge_rows`."""
     reached_by = replace(settings.make_settings(url, timeout=TIMEOUT, grpc=grpc), segment_pause=pause)
     discovery_result = DiscoveryResult(
-        offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in deployed or roles.load()}
+        offered=dict.fromkeys(EXTENSIONS, ""), roles={role: role for role in roles.load()}
     )
     return Session(Target(reached_by), None if in_discovery else discovery_result)
 

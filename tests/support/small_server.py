@@ -30,11 +30,11 @@ _BIASES = np.array([0.3, 0.8, -1.1], "f4")
 
 
 class SmallServer:
-    """Serves the model, with these of the mistakes `detail`, `sizes`, `version`, `id` and `needs-...`.
+    """Serves the model, with these of the mistakes `detail`, `flat`, `sizes`, `version`, `id` and `needs-...`.
 
-    detail: errors are given under that member. sizes: neither shapes nor datatypes are looked at. version: that of the
-    path is not either. id: it is not given back. needs-id, needs-outputs, needs-parameters: a request without that
-    member is refused.
+    detail: errors are given under that member. flat: such data are refused. sizes: neither shapes nor datatypes are
+    looked at. version: that of the path is not either. id: it is not given back. needs-id, needs-outputs,
+    needs-parameters: a request without that member is refused.
     """
 
     def __init__(self, mistakes: Collection[str]) -> None:
@@ -65,6 +65,8 @@ class SmallServer:
     async def _infer(self, request: Request) -> JSONResponse:
         self._find(request)
         document = _parse(await request.body())
+        if "flat" in self._mistakes and any(not isinstance(one["data"][0], list) for one in document["inputs"]):
+            raise HTTPException(400, "the data are nested")
         for part in ("id", "outputs", "parameters"):
             if f"needs-{part}" in self._mistakes and part not in document:
                 raise HTTPException(400, f"there is no {part}")
@@ -116,6 +118,8 @@ def _read(inputs: list[Any]) -> np.ndarray[Any, Any]:
         data = np.array(entry.get("data"), "f4")
     except (TypeError, ValueError):
         raise HTTPException(400, "no data of FP32") from None
+    if np.isnan(data).any():  # JSON has no NaN
+        raise HTTPException(400, "an element is null")
     if data.size != shape[0] * 4:
         raise HTTPException(400, "the data do not fill the shape")
     return data.reshape(shape)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from conformance.pages.pages import escape_cell, link_requirement
 from tests.strangers.bugs import PROFILES, Bug, Sighting, is_seen, load_reasons
 from tests.strangers.hosts import Host, read_hosts
 from tests.strangers.servers import HERE, STRANGERS
 
-PAGE = Path(__file__).parents[2] / "docs" / "strangers.md"
 HEAD = """# Bugs in independent servers and clients
 
 Written by `python -m tests.support.pages`. This page measures how many bugs the suite finds that its authors did not

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 from unittest import mock
 
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reference_server import app, compute, faults, metadata, models
 from reference_server.errors import InferenceError
+from reference_server.framing import HEADER
 from reference_server.http_protocol import OipHttpProtocol
 from reference_server.models import Model
 from reference_server.tensors import Tensor, TensorSpec, make_objects
@@ -61,9 +63,13 @@ class CallCounter:
 
 
 class RequestCounter:
-    """An app that counts the requests in flight, and lets those that arrive together overlap."""
+    """An app that counts the requests in flight, and lets those that arrive together overlap.
+
+    `is_binary` says whether the request that is computed has an inference header, as one of another form has not.
+    """
 
     number = 0
+    is_binary = ContextVar("is_binary", default=False)
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
@@ -71,6 +77,7 @@ class RequestCounter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on once the requests that arrived with it are counted."""
         RequestCounter.number += 1
+        RequestCounter.is_binary.set(HEADER.lower().encode() in dict(scope.get("headers", ())))
         try:
             for _ in range(OVERLAPPING_TURNS):
                 await asyncio.sleep(0)
@@ -106,6 +113,14 @@ def _noisy(found: Model, inputs: Inputs) -> list[Tensor]:
     """Differences of neighbours: some are near 0, where a relative tolerance permits nothing."""
     x = inputs["X"].elements.astype("<f8")
     return [_add_noise(x - np.roll(x, 1), NOISE[found.name])]
+
+
+def _rounded_by_form(_: Model, inputs: Inputs) -> list[Tensor]:
+    """Differences of neighbours, that are added in another order if the request has binary data."""
+    x = inputs["X"].elements.astype("<f8")
+    found = (x - np.roll(x, 1)).astype("<f4")
+    room = np.float32(2.0**-23) * np.abs(found).max(initial=0) * RequestCounter.is_binary.get()
+    return [Tensor("FP32", found.shape, found + np.where(np.isfinite(room), room, 0))]
 
 
 def _noisy_classes(_: Model, inputs: Inputs) -> list[Tensor]:
@@ -186,6 +201,7 @@ ODD: dict[str, Compute] = {
     "noisy_fp32": _noisy,
     "noisy_fp16": _noisy,
     "noisy_classes": _noisy_classes,
+    "rounded_by_form": _rounded_by_form,
     "stale": _stale,
     "three_classes": _three_classes,
     "constant": _constant,
@@ -213,6 +229,7 @@ SMALL_TABLE = model("small_table", [("IDS", "INT64", (-1, -1))], [("ROWS", "FP32
 STRUCTURED = model("structured", [("X", "BYTES", (1,))], [("Y", "BYTES", (1,))])
 NOISY_FP32, NOISY_FP16 = (model(name, _X, [("Y", "FP32", (-1,))]) for name in NOISE)
 NOISY_CLASSES = model("noisy_classes", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
+ROUNDED_BY_FORM = model("rounded_by_form", _X, [("Y", "FP32", (-1,))])
 NEVER = model("never", _X, [("Y", "FP32", (-1,))])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,15 +47,15 @@ class _Handler:
 
 
 @contextmanager
-def serving(answer: Answer, credentials: Any = None, host: str = "127.0.0.1") -> Iterator[str]:
+def serving(answer: Answer, credentials: Any = None) -> Iterator[str]:
     """Answer every call with a function of its bytes and context; yields host:port."""
     server = grpc.server(ThreadPoolExecutor(2), options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((_Handler(answer),))
-    place = f"{host}:0"
+    place = "127.0.0.1:0"
     port = server.add_insecure_port(place) if credentials is None else server.add_secure_port(place, credentials)
     server.start()
     try:
-        yield f"{host}:{port}"
+        yield f"127.0.0.1:{port}"
     finally:
         server.stop(None).wait()
 
@@ -153,13 +155,16 @@ def test_closed_port_is_unreachable_over_grpc() -> None:
 
 
 def test_a_deadline_ends_the_wait() -> None:
+    over = threading.Event()
+
     def answer(*_: Any) -> bytes:
-        time.sleep(1.5)
+        over.wait(60.0)
         return b""
 
     with serving(answer) as address:
-        reply = asked(address, timeout=0.3)
-    assert (reply.status, reply.outcome()) == (None, "no answer within 0.3 s")
+        reply = asked(address, timeout=1.0)
+        over.set()
+    assert (reply.status, reply.outcome()) == (None, "no answer within 1 s")
 
 
 def test_a_cancelled_call_leaves_the_connection_open() -> None:
@@ -177,8 +182,9 @@ def test_a_cancelled_call_leaves_the_connection_open() -> None:
 def test_a_server_that_dies_of_a_call_broke_the_connection() -> None:
     def die(connection: socket.socket) -> None:
         connection.sendall(bytes.fromhex("000000 04 00 00000000"))  # empty SETTINGS
-        time.sleep(0.3)  # preface, settings and the call may come apart
-        connection.recv(65536)
+        received = b""
+        while ASK.body not in received:  # preface, settings and the call may come apart
+            received += connection.recv(65536)
 
     with serve_scripts(die) as url:
         reply = asked(url.removeprefix("http://"))
@@ -198,8 +204,14 @@ def test_a_lost_target_is_given_time_to_come_back() -> None:
 
 
 def test_a_gateway_whose_server_is_gone_is_a_lost_target() -> None:
-    with serving(refusing(grpc.StatusCode.UNAVAILABLE, "upstream connect error")) as address:
-        target = Target(make_settings("", grpc=address, timeout=0.5))
+    calls = itertools.count()
+
+    def refuse(_: bytes, context: Any) -> bytes:
+        time.sleep(0.4 * (next(calls) == 3))  # a busy host: longer than a short wait
+        return refusing(grpc.StatusCode.UNAVAILABLE, "upstream connect error")(_, context)
+
+    with serving(refuse) as address:
+        target = Target(make_settings("", grpc=address, timeout=2.0))
         with pytest.raises(TargetLostError, match="answers everything with UNAVAILABLE"):
             target.send(ASK)
         target.close()

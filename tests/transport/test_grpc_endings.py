@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
-from h2.config import H2Configuration
-from h2.connection import H2Connection
-from h2.events import StreamEnded
 
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError
@@ -17,11 +14,51 @@ from conformance.transport.grpc_client import GrpcClient
 from conformance.transport.settings import make_settings
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
-from tests.support.http2 import End, end_calls, make_answer, make_reset, make_trailers_only
-from tests.support.scripted_server import serve_scripts
+from tests.support.http2_frames import ANSWER_HEADERS, RESET, Peer, data, frame, headers
+from tests.support.scripted_server import Script, serve_scripts
 
 ASK = Message("/inference.GRPCInferenceService/ModelInfer", body=b"abc", method=GRPC_METHOD)
 ONE = b"\0\0\0\0\1a"
+# Called with the connection and the number of the stream on which a whole request has come.
+End = Callable[[Peer, int], None]
+
+
+def end_calls(end: End) -> Script:
+    """Return a script that ends every call of a connection alike."""
+
+    def script(connection: socket.socket) -> None:
+        peer = Peer(connection)
+        while True:
+            end(peer, peer.call())
+
+    return script
+
+
+def make_reset(code: int, *begun: bytes) -> End:
+    """Return an end without a status: a RST_STREAM, at once or behind the headers and data of an answer."""
+
+    def end(peer: Peer, stream: int) -> None:
+        if begun:
+            peer.send(headers(stream, *ANSWER_HEADERS), data(stream, b"".join(begun)))
+        peer.send(frame(RESET, code.to_bytes(4, "big"), stream=stream))
+
+    return end
+
+
+def make_answer(*trailers: tuple[str, str], octets: bytes = b"", status: str = "200") -> End:
+    """Return an answer of headers, data, and trailers; without trailers the data end it."""
+
+    def end(peer: Peer, stream: int) -> None:
+        peer.send(headers(stream, (":status", status), *ANSWER_HEADERS[1:]), data(stream, octets, end=not trailers))
+        if trailers:
+            peer.send(headers(stream, *trailers, end=True))
+
+    return end
+
+
+def make_trailers_only(*more: tuple[str, str], status: str = "200") -> End:
+    """Return an answer of one block of headers."""
+    return lambda peer, stream: peer.send(headers(stream, (":status", status), *ANSWER_HEADERS[1:], *more, end=True))
 
 
 def asked(*ends: End, calls: int = 1) -> list[Reply]:
@@ -38,21 +75,21 @@ def asked(*ends: End, calls: int = 1) -> list[Reply]:
     [
         (make_reset(2), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
         (make_reset(8), "statusless", "the stream was reset (CANCEL) without a status"),
-        (make_reset(2, headers=True), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
-        (make_reset(0, headers=True, data=ONE), "statusless", "the stream was reset (NO_ERROR) without a status"),
-        (make_answer(data=ONE), "statusless", "the stream ended without a status"),
-        (make_answer(("why", "because"), data=ONE), "statusless", "the stream ended without a status"),
+        (make_reset(2, b""), "statusless", "the stream was reset (INTERNAL_ERROR) without a status"),
+        (make_reset(0, ONE), "statusless", "the stream was reset (NO_ERROR) without a status"),
+        (make_answer(octets=ONE), "statusless", "the stream ended without a status"),
+        (make_answer(("why", "because"), octets=ONE), "statusless", "the stream ended without a status"),
         (make_trailers_only(), "statusless", "the stream ended without a status"),
         (make_trailers_only(("grpc-status", "0")), "malformed", "the status OK with no message"),
-        (make_answer(("grpc-status", "0"), data=ONE[:4]), "malformed", "the status OK with a message cut short"),
-        (make_answer(("grpc-status", "0"), data=ONE[:5]), "malformed", "the status OK with a message cut short"),
+        (make_answer(("grpc-status", "0"), octets=ONE[:4]), "malformed", "the status OK with a message cut short"),
+        (make_answer(("grpc-status", "0"), octets=ONE[:5]), "malformed", "the status OK with a message cut short"),
         (
-            make_answer(("grpc-status", "0"), data=b"\1" + ONE[1:]),
+            make_answer(("grpc-status", "0"), octets=b"\1" + ONE[1:]),
             "malformed",
             "the status OK with a compressed message",
         ),
         (
-            make_answer(("grpc-status", "0"), data=ONE + ONE),
+            make_answer(("grpc-status", "0"), octets=ONE + ONE),
             "malformed",
             "the status OK with 6 bytes after the message",
         ),
@@ -73,11 +110,11 @@ def test_answer_without_valid_status_or_message_is_failure(end: End, kind: str, 
         (make_trailers_only(("grpc-status", "13"), ("grpc-message", "a%20b %C3%A9")), 500, "INTERNAL: a b é"),
         (make_trailers_only(("grpc-status", "1")), 499, "CANCELLED"),
         (make_answer(("grpc-status", "2")), 500, "UNKNOWN"),
-        (make_answer(("grpc-status", "3"), data=ONE), 400, "INVALID_ARGUMENT"),
+        (make_answer(("grpc-status", "3"), octets=ONE), 400, "INVALID_ARGUMENT"),
         (make_trailers_only(("grpc-status", "99")), 500, "UNKNOWN"),
         (make_trailers_only(("grpc-status", "x")), 500, "UNKNOWN"),
         (make_trailers_only(("grpc-status", "5"), status="404"), 404, "NOT_FOUND"),
-        (make_answer(data=b"<html>", status="413"), 413, "UNKNOWN: HTTP status 413"),
+        (make_answer(octets=b"<html>", status="413"), 413, "UNKNOWN: HTTP status 413"),
         (make_trailers_only(status="502"), 502, "UNAVAILABLE: HTTP status 502"),
     ],
 )
@@ -91,13 +128,10 @@ def test_repeated_trailers_end_the_call() -> None:
     ended = bytes.fromhex("000001 01 05 00000001 88") + bytes.fromhex("000004 03 00 00000001 00000000")
 
     def again(connection: socket.socket) -> None:
-        connection.sendall(bytes.fromhex("000000 04 00 00000000"))
-        http2 = H2Connection(H2Configuration(client_side=False))
-        while not any(isinstance(event, StreamEnded) for event in http2.receive_data(connection.recv(65536))):
-            pass
-        make_trailers_only(("grpc-status", "13"))(http2, 1)
-        connection.sendall(http2.data_to_send() + ended * 3)
-        connection.recv(65536)
+        peer = Peer(connection)
+        make_trailers_only(("grpc-status", "13"))(peer, peer.call())
+        peer.send(ended * 3)
+        peer.wait()
 
     with serve_scripts(again) as url:
         client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))
@@ -108,11 +142,11 @@ def test_repeated_trailers_end_the_call() -> None:
 
 @pytest.mark.parametrize("message", [b"", b"a"])
 def test_message_with_status_ok_succeeds(message: bytes) -> None:
-    (reply,) = asked(make_answer(("grpc-status", "0"), data=b"\0\0\0\0" + bytes([len(message)]) + message))
+    (reply,) = asked(make_answer(("grpc-status", "0"), octets=b"\0\0\0\0" + bytes([len(message)]) + message))
     assert (reply.succeeded, reply.body) == (True, message)
 
 
-def closing(_http2: object, _stream: int) -> None:
+def closing(_peer: Peer, _stream: int) -> None:
     raise OSError
 
 
@@ -124,11 +158,11 @@ def test_call_on_closed_kept_connection_is_repeated() -> None:
     refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
-    def once(http2: object, stream: int) -> None:
+    def once(peer: Peer, stream: int) -> None:
         calls.append(stream)
         if len(calls) > 1:
             raise OSError
-        refusal(http2, stream)  # type: ignore[arg-type]
+        refusal(peer, stream)
 
     assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
@@ -137,9 +171,9 @@ def test_refused_stream_is_repeated_on_new_connection() -> None:
     refusal = make_trailers_only(("grpc-status", "5"))
     calls: list[int] = []
 
-    def once(http2: object, stream: int) -> None:
+    def once(peer: Peer, stream: int) -> None:
         calls.append(stream)
-        (refusal if len(calls) == 1 else make_reset(7))(http2, stream)  # type: ignore[arg-type]
+        (refusal if len(calls) == 1 else make_reset(7))(peer, stream)
 
     assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
@@ -168,8 +202,8 @@ def test_reset_for_overload_is_refusal_with_status(error: int, code: str) -> Non
 
 
 def test_concurrent_calls_get_their_own_answers() -> None:
-    def echo(http2: object, stream: int) -> None:
-        make_answer(("grpc-status", "0"), data=b"\0\0\0\0\1" + bytes([stream]))(http2, stream)  # type: ignore[arg-type]
+    def echo(peer: Peer, stream: int) -> None:
+        make_answer(("grpc-status", "0"), octets=b"\0\0\0\0\1" + bytes([stream]))(peer, stream)
 
     with serve_scripts(end_calls(echo)) as url:
         client = GrpcClient(make_settings("", grpc=url.removeprefix("http://"), timeout=2.0))

@@ -42,16 +42,6 @@ def test_an_error_ends_the_connection() -> None:
         client.close()
 
 
-def test_a_connection_closed_meanwhile_is_no_failure() -> None:
-    with serve_scripts(make_answers(OK), make_answers(OK)) as url:
-        client = sender(url)
-        first = client.send(POST)
-        time.sleep(0.05)
-        second = client.send(POST)
-        client.close()
-    assert (first.status, second.status, second.failure) == (200, 200, None)
-
-
 @pytest.mark.parametrize(
     ("path", "sent"),
     [
@@ -105,13 +95,13 @@ def test_coded_body_is_returned_undecoded() -> None:
 
 def _hang(connection: socket.socket) -> None:
     read_request(connection)
-    time.sleep(0.6)
+    connection.recv(1)  # until the client goes
 
 
 def _dribble(connection: socket.socket) -> None:
     read_request(connection)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-    for _ in range(40):
+    for _ in range(100):
         connection.sendall(b".")
         time.sleep(0.05)
 
@@ -135,8 +125,8 @@ def test_a_reset_while_the_body_is_sent_is_no_close() -> None:
     ("script", "status", "kind", "text"),
     [
         (make_answers(b""), None, FailureKind.CLOSED, "connection closed without an answer"),
-        (_hang, None, FailureKind.TIMEOUT, "no answer within 0.2 s"),
-        (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 0.3 s"),
+        (_hang, None, FailureKind.TIMEOUT, "no answer within 1 s"),
+        (_dribble, 200, FailureKind.ENDLESS, "answer not complete within 1.5 s"),
         (
             make_answers(OK.replace(b"2\r\n", b"9\r\n")),
             200,
@@ -157,7 +147,7 @@ def test_malformed_answer_is_returned_as_failure(
     script: object, status: int | None, kind: FailureKind, text: str
 ) -> None:
     with serve_scripts(script) as url:  # type: ignore[arg-type]
-        client = sender(url, timeout=0.2)
+        client = sender(url, timeout=1.0)
         exchange = client.send(POST)
         client.close()
     assert exchange.status == status

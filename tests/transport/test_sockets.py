@@ -143,7 +143,7 @@ def test_a_body_that_is_not_needed_is_not_sent(final: bytes) -> None:
 
 def test_body_is_sent_after_wait_without_100_continue() -> None:
     with serve_scripts(echo([])) as url:
-        reply = Target(Settings(url, timeout=0.2)).send_after_go_ahead(EXPECTING, chunks=None)
+        reply = Target(Settings(url, timeout=1.0)).send_after_go_ahead(EXPECTING, chunks=None)
     assert (reply.status, reply.exchange.go_ahead) == (200, GoAhead.WITHHELD)
 
 

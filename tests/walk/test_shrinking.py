@@ -62,6 +62,13 @@ def test_a_count_becomes_the_smallest_that_goes_wrong() -> None:
     assert found.step["count"] == "9"
 
 
+@pytest.mark.parametrize(("sender", "cause"), [("axios", "answer_coding"), ("cookies", "sender")])
+def test_a_sender_that_accepts_codings_becomes_the_coding_that_fails(sender: str, cause: str) -> None:
+    step = {**NEUTRAL, "role": "identity_int32", "sender": sender}
+    fails = trial(lambda s: s["answer_coding"] == "gzip" or s["sender"] == sender, [])
+    assert find_remaining_axes(shrink([(step, 1)], UnmetError("", ""), fails, SHRINKING).step).keys() == {cause}
+
+
 def test_earlier_steps_are_kept_where_they_are_needed() -> None:
     steps: list[SaltedStep] = [({**NEUTRAL, "role": "identity_int32", "id": str(k)}, k) for k in range(9)]
 

@@ -161,6 +161,8 @@ ONE_FAULT = [
     (('{"name":"A","datatype":"INT16","shape":[2],"parameters":4}',), "0102feff", "parameters-invalid",
      "outputs[0].parameters", None, "an object", "4"),
     ((stated('"datatype":"BOOL","shape":[1]'),), "", "bool-number", "outputs[0].data", None, "true or false", "1"),
+    ((A, '{"name":"D","datatype":"INT8","shape":[2],"data":["-1","7"]}'), "0102feff", "integer-string",
+     "outputs[1].data", None, "numbers", '"-1"'),
     ((A, '{"name":"D","datatype":"INT8","shape":[1],"data":7}'), "0102feff", "data-value", "outputs[1].data", None,
      "an array", "7"),
     ((shaped("[2]"),), "", "data-count", "outputs[0].data", None,

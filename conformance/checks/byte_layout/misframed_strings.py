@@ -80,13 +80,15 @@ def _replace_last_length(data: bytes, offset: int, length: int) -> bytes:
 
 
 # fault -> a change of the binary data of a BYTES input; it receives the offset of the last element
-OWN_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
-    "own-length-past-the-end-by-one": lambda data, last: _replace_last_length(
+DEPLOYED_FAULTS: Mapping[str, Callable[[bytes, int], bytes]] = {
+    "deployed-length-past-the-end-by-one": lambda data, last: _replace_last_length(
         data, last, len(data) - last - PREFIX_BYTES + 1
     ),
-    "own-length-that-wraps-to-zero": lambda data, last: _replace_last_length(data, last, 2**32 - last - PREFIX_BYTES),
-    "own-fewer-elements-than-the-shape": lambda data, last: data[:last],
-    "own-one-stray-byte": lambda data, _: data + b"z",
+    "deployed-length-that-wraps-to-zero": lambda data, last: _replace_last_length(
+        data, last, 2**32 - last - PREFIX_BYTES
+    ),
+    "deployed-fewer-elements-than-the-shape": lambda data, last: data[:last],
+    "deployed-one-stray-byte": lambda data, _: data + b"z",
 }
 
 
@@ -114,7 +116,7 @@ REFUSALS: tuple[Refusal, ...] = make_refusals(
     send_binary,
     [
         *MISFRAMED,
-        *[Fault(name, None, (), TEXTS, start=_send_misframed(change)) for name, change in OWN_FAULTS.items()],
+        *[Fault(name, None, (), TEXTS, start=_send_misframed(change)) for name, change in DEPLOYED_FAULTS.items()],
     ],
 )
 

@@ -62,7 +62,7 @@ ASYMMETRIC_ROWS = [Row(role.removeprefix("identity_").upper(), (x, ()), role=rol
         requirements=("BIN-LITTLE-ENDIAN-I", "BIN-DATATYPES-I"),
     ),
     Row("INT32-cast", ((0x010203, -0x010203, 1), [0x010100]), role="cast_int32_fp32"),
-    Row("own", ((), ()), fit=Fit(some_input=WIDE)),
+    Row("deployed", ((), ()), fit=Fit(some_input=WIDE)),
 )
 def inputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float]
@@ -89,7 +89,7 @@ def inputs_are_little_endian(
         requirements=("BIN-LITTLE-ENDIAN-O", "BIN-DATATYPES-O"),
     ),
     Row("FP32-cast", ((0x010203, -0x010203, 1), [8_388_683]), role="cast_int32_fp32"),
-    Row("own", ((), ()), fit=Fit(outputs=WIDE)),
+    Row("deployed", ((), ()), fit=Fit(outputs=WIDE)),
 )
 def outputs_are_little_endian(
     target: Target, model: Model, values: Sequence[float], symmetric_values: Sequence[float]
@@ -121,7 +121,7 @@ RANK_ROWS = (
     Row("rank-4", ([2, 3, 4, 2],), role="rank4"),
     Row("batch", ([4, 3],), role="batching"),
 )
-OWN_ROW = Row("own", (None,), fit=ANY)
+DEPLOYED_ROW = Row("deployed", (None,), fit=ANY)
 
 
 @check("bytes.inputs-are-row-major", requirements="BIN-ROW-MAJOR-I")
@@ -129,7 +129,7 @@ OWN_ROW = Row("own", (None,), fit=ANY)
     *RANK_ROWS,
     Row("weighted", ([3, 5],), role="weighted_sum"),
     Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-I", "BIN-BYTES-I")),
-    OWN_ROW,
+    DEPLOYED_ROW,
 )
 def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server reads a binary input row by row, in every rank."""
@@ -148,7 +148,7 @@ def inputs_are_row_major(target: Target, model: Model, shape: list[int] | None) 
     *RANK_ROWS,
     Row("BYTES", ([2, 3],), role="rank2_bytes", requirements=("BIN-ROW-MAJOR-O", "BIN-BYTES-O")),
     Row("transposed", ([2, 4, 3],), role="transpose"),
-    OWN_ROW,
+    DEPLOYED_ROW,
 )
 def outputs_are_row_major(target: Target, model: Model, shape: list[int] | None) -> None:
     """The server writes a binary output row by row, in every rank."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from conformance.checks.support import changed_tensors
-from conformance.checks.support.changed_tensors import LOOKALIKES as OWN_LOOKALIKES
+from conformance.checks.support.changed_tensors import LOOKALIKES as DEPLOYED_LOOKALIKES
 from conformance.checks.support.changed_tensors import (
     WIDE_FLOATS,
     fill_floats_with_fractions,
@@ -43,10 +43,13 @@ ODD_COUNT_ROWS = (
     Row("INT16-odd-rows", ([3, 3, 3],), role="rank3"),
     Row("INT32-odd-rows", ([3, 3],), role="rank2"),
     Row("INT32-odd-items", ([3, 3],), role="batching"),
-    Row("own", (None,), fit=ANY),
+    Row("deployed", (None,), fit=ANY),
 )
 ODD_STRINGS = {"one-byte": [1], "one-to-seven": [1, 2, 3, 4, 5, 6, 7]}  # the lengths of strings
-OWN_ODD_COUNT, OWN_EVEN_COUNT = 3, 8  # elements or items of a deployed model; eight of any size fill whole words
+DEPLOYED_ODD_COUNT, DEPLOYED_EVEN_COUNT = (
+    3,
+    8,
+)  # elements or items of a deployed model; eight of any size fill whole words
 
 
 def _list_string_rows(role: str, *requirements: str) -> list[Row]:
@@ -83,7 +86,9 @@ def _build_odd_and_even_inputs(
     `shape` is that of a tensor, or has the lengths of strings; None for a deployed model.
     """
     if shape is None:
-        odd, even = (model.build_salted_inputs(count, model.salt) for count in (OWN_ODD_COUNT, OWN_EVEN_COUNT))
+        odd, even = (
+            model.build_salted_inputs(count, model.salt) for count in (DEPLOYED_ODD_COUNT, DEPLOYED_EVEN_COUNT)
+        )
         return odd, even
     if model.role.inputs[0].datatype == "BYTES":
         return [model.tensor([b"s" * length for length in shape])], [model.tensor([b"eight by"])]
@@ -146,14 +151,14 @@ def _compare_fp32_after_bools(target: Target, multi: Model, count: int, side: Si
 
 LOOKALIKE_ROWS = [Row(name, (octets,), role="identity_uint8") for name, octets in LOOKALIKES.items()]
 _FLOAT_INPUT_FIT = Fit(some_input=WIDE_FLOATS)
-OWN_STRINGS = "own-strings"
+DEPLOYED_STRINGS = "deployed-strings"
 
 
 @check("bytes.input-bytes-are-opaque", requirements="BIN-BODY-I")
 @rows(
     *LOOKALIKE_ROWS,
-    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in OWN_LOOKALIKES],
-    Row(OWN_STRINGS, (OWN_STRINGS,), fit=TEXTS),
+    *[Row(f"deployed-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in DEPLOYED_LOOKALIKES],
+    Row(DEPLOYED_STRINGS, (DEPLOYED_STRINGS,), fit=TEXTS),
 )
 def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
     """The server reads binary data directly after the JSON, even if the bytes resemble JSON or HTTP."""
@@ -161,7 +166,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
         expect_right(target, model, [model.tensor(list(octets))])
         return
     plain = model.sample()
-    if octets == OWN_STRINGS:
+    if octets == DEPLOYED_STRINGS:
         texts = [text for text in LOOKALIKES.values() if text.isascii()]
         expect_read(target, model, fill_strings(plain, texts), plain, plain, datatypes=("BYTES",))
     else:
@@ -178,7 +183,7 @@ def input_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) ->
 @check("bytes.output-bytes-are-opaque", requirements="BIN-BODY-O")
 @rows(
     *LOOKALIKE_ROWS,
-    *[Row(f"own-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
+    *[Row(f"deployed-{name}", (name,), fit=_FLOAT_INPUT_FIT) for name in ("closing-braces", "line-end")],
 )
 def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -> None:
     """The server writes binary data directly after the JSON, and changes none of the bytes."""
@@ -201,7 +206,7 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
         right
         for right in model.find_outputs(tensors)
         if right.name not in model.binary_outputs
-        and bytes(right.to_bytes()).startswith(tuple(OWN_LOOKALIKES[name].values()))
+        and bytes(right.to_bytes()).startswith(tuple(DEPLOYED_LOOKALIKES[name].values()))
     ]
     if not found:
         raise NotApplicableError(f"no output of {model.name} contains the bytes of its input")
@@ -217,8 +222,8 @@ def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     Row("empty-output-last", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
     Row("empty-numbers-last", ([0, 3], ("TEXTS", "NUMBERS")), role="emit"),
     Row("no-elements-at-all", ([0, 0], None), role="emit"),
-    Row("own", (None, None), fit=ANY),
-    Row("own-json-output-last", (None, ()), fit=SEVERAL_OUTPUTS),
+    Row("deployed", (None, None), fit=ANY),
+    Row("deployed-json-output-last", (None, ()), fit=SEVERAL_OUTPUTS),
 )
 def nothing_follows_the_last_tensor(
     target: Target, model: Model, values: list[int] | None, listed: tuple[str, ...] | None

@@ -63,8 +63,8 @@ def parameter_is_taken(target: AnyTarget, model: Model, values: Any = None, send
         ("second-alone", "RANKS", ("RANKS",)),
     ),
     # All outputs of a deployed model are listed, the classified one first or last.
-    Row("own-first-of-all", (None, True), fit=SEVERAL_SCORED),
-    Row("own-last-of-all", (None, False), fit=SEVERAL_SCORED),
+    Row("deployed-first-of-all", (None, True), fit=SEVERAL_SCORED),
+    Row("deployed-last-of-all", (None, False), fit=SEVERAL_SCORED),
 )
 def parameter_is_taken_in_any_place(
     target: AnyTarget, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
@@ -100,7 +100,7 @@ _COUNT_BY_OUTPUT = {"SCORES": 1, "RANKS": 3}
 @rows(
     Row("declared-order", (("SCORES", "RANKS"),), role="scores_two_outputs"),
     Row("other-order", (("RANKS", "SCORES"),), role="scores_two_outputs"),
-    Row("own", (None,), fit=SEVERAL_SCORED),
+    Row("deployed", (None,), fit=SEVERAL_SCORED),
 )
 def each_output_has_its_count(
     target: AnyTarget, model: Model, order: Sequence[str] | None, send: Form = "json"
@@ -156,9 +156,9 @@ def _expect_counts(reply: Reply, counts: Mapping[str, int], got: Mapping[str, in
     Row("37-of-100", (tuple(k * 7 % 100 for k in range(100)), 37), role="identity_int32"),
     Row("1000-of-1000", (tuple(k * 7 % 1000 for k in range(1000)), 1000), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    Row("own-1", (None, 1), fit=SCORED),
-    Row("own-all", (None, None), fit=SCORED),
-    Row("own-37-of-100", (None, 37, 100), fit=SCORED),
+    Row("deployed-1", (None, 1), fit=SCORED),
+    Row("deployed-all", (None, None), fit=SCORED),
+    Row("deployed-37-of-100", (None, 37, 100), fit=SCORED),
 )
 def as_many_as_asked(
     target: AnyTarget, model: Model, values: Any, count: int | None, class_count: int = 0, send: Form = "json"

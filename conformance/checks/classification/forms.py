@@ -54,8 +54,8 @@ _FORM = Only(HTTP, "calls cannot ask for the form of an output")
         ("floats", "SCORES", ("SCORES", "RANKS")),
         Row("binary-floats-listed-last", ("SCORES", ("RANKS", "SCORES"), True), needs=BINARY, only=_FORM),
     ),
-    Row("own-listed-first", (None, False), fit=SEVERAL_SCORED),
-    Row("own-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY, only=_FORM),
+    Row("deployed-listed-first", (None, False), fit=SEVERAL_SCORED),
+    Row("deployed-binary", (None, True, True), fit=SEVERAL_SCORED, needs=BINARY, only=_FORM),
 )
 def other_outputs_stay(
     target: AnyTarget,
@@ -123,8 +123,8 @@ def _is_order_wrong(
     Row("unlisted-batch", (False,), role="scores_batching_labelled"),
     Row("unlisted-of-two", (False,), role="scores_two_outputs"),
     Row("unlisted-integers", (False,), role="identity_int32"),
-    Row("own", (True,), fit=SCORED),
-    Row("own-unlisted", (False,), fit=replace(SCORED, is_json=True)),
+    Row("deployed", (True,), fit=SCORED),
+    Row("deployed-unlisted", (False,), fit=replace(SCORED, is_json=True)),
 )
 def next_request_is_plain(target: AnyTarget, model: Model, listed: bool, send: Form = "json") -> None:
     """The server returns the unclassified output again after a request with classification."""
@@ -182,9 +182,9 @@ def _expect_unclassified_output(
         ("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
         needs=BINARY,
     ),
-    Row("own-true", (None, True, ABSENT), fit=SCORED, needs=BINARY),
+    Row("deployed-true", (None, True, ABSENT), fit=SCORED, needs=BINARY),
     Row(
-        "own-false-over-true",
+        "deployed-false-over-true",
         (None, False, True, "BIN-FALSE-OVERRIDES"),
         requirements=("CLS-BINARY", "BIN-FALSE-OVERRIDES"),
         fit=SCORED,
@@ -203,11 +203,14 @@ def binary_data_is_obeyed(
     if expect(reply, PARAMETER_REQUIREMENT).output(name).binary != binary:
         if _has_requested_encoding_unclassified(target, model, tensors, binary, for_all):
             asked = f"binary_data {str(binary).lower()} and classification"
+            if binary and for_all is not ABSENT:  # nothing is overridden if the parameter does as little alone
+                alone = target.infer(model.request(tensors, send="json", outputs=wanted))
+                requirement = requirement if expect(alone).output(name).binary else "CLS-BINARY"
             expect(reply, requirement).forms({name: "binary" if binary else "json"}, asked)
         return  # the server does this with every output: checks of the parameter judge it
     right = read_texts(ask(target, model, tensors, RequestedOutput(name, classification=count)), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_class_strings(reply, name, right, near=scores if model.is_own_oracle else None)
+        expect_class_strings(reply, name, right, near=scores if model.is_deployed else None)
 
 
 def _has_requested_encoding_unclassified(

@@ -24,7 +24,7 @@ from conformance.checks.support.ranked_inputs import ITEMS, OWN, SCORES, choose_
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_call_refusals, make_refusals
 from conformance.expect import attribution, class_texts
-from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.class_texts import CLASS_DATATYPES, ClassText, Scores
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal, is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -56,7 +56,7 @@ from conformance.wire.tensor import Tensor
     Row("2-of-1", ((5,), 2), role="identity_int32"),
     Row("batch", (ITEMS, 5), role="scores_batching"),
     OWN,
-    Row("own-2^32+2", (None, 2**32 + 2), fit=SCORED),
+    Row("deployed-2^32+2", (None, 2**32 + 2), fit=SCORED),
 )
 def no_class_is_made_up(target: AnyTarget, model: Model, values: Any = None, count: int | None = None) -> None:
     """The server refuses a count above the number of classes, or returns each class once."""
@@ -75,14 +75,14 @@ def number_0(target: AnyTarget, model: Model) -> str:
     if is_refused(target, model, reply):
         return f"refused: {reply.outcome()}"
     output = expect(reply, attribution.attribute_missing_answer(reply)).output(name)
-    if output.datatype != "BYTES":
+    if output.datatype not in CLASS_DATATYPES:
         return "the plain output"
     size = 0 if output.array is None else output.array.size
     return f"{size} classes, {format_shape(output.shape)}" if size else f"no classes, {format_shape(output.shape)}"
 
 
 @check("classification.number-with-a-point", requirements="CLS-COUNT-AS-FLOAT")
-@rows(Row("", (SCORES,), role="scores"), Row("own", (None,), fit=SCORED))
+@rows(Row("", (SCORES,), role="scores"), Row("deployed", (None,), fit=SCORED))
 def number_with_a_point(target: Target, model: Model, values: Any) -> str:
     """The server reads the count 2.0 as 2, or refuses it."""
     name = find_scored_output(model)
@@ -153,7 +153,7 @@ def what_is_no_number_is_refused(target: AnyTarget, model: Model, refusal: Refus
     Row("fp16", ((1.5, -2.0, 0.25, 3.0),), role="identity_fp16"),
     Row("fp16-order", ((2048.0, 2050.0, 0.5, 2046.0, -2048.0),), role="identity_fp16"),
     Row("bf16", ((1.5, -2.0, 0.25, 3.0),), role="identity_bf16"),
-    Row("own", fit=Fit(outputs=BINARY_ONLY), needs=BINARY),
+    Row("deployed", fit=Fit(outputs=BINARY_ONLY), needs=BINARY),
 )
 def short_floats_right_or_refused(target: AnyTarget, model: Model, values: Any = None) -> None:
     """The server classifies scores of 16 bits correctly, or refuses to classify them."""
@@ -166,7 +166,7 @@ def short_floats_right_or_refused(target: AnyTarget, model: Model, values: Any =
 @claim("classification.bool-right-or-refused", requirements="CLS-BOOL")
 @rows(
     Row("", ((False, True, False, True),), role="identity_bool"),
-    Row("own", (None,), fit=Fit(outputs=frozenset({"BOOL"}))),
+    Row("deployed", (None,), fit=Fit(outputs=frozenset({"BOOL"}))),
 )
 def bool_right_or_refused(target: AnyTarget, model: Model, values: Any) -> None:
     """The server ranks BOOL scores, or refuses to classify them."""

@@ -29,6 +29,7 @@ from conformance.checks.support.ranked_inputs import (
 )
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.difference import find_largest_error
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
@@ -42,7 +43,7 @@ from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
-OWN_ITEM_COUNT = 5  # batch items in a request to a deployed model
+DEPLOYED_ITEM_COUNT = 5  # batch items in a request to a deployed model
 
 
 @claim("classification.items-are-ranked-apart", requirements="CLS-BATCH")
@@ -71,7 +72,7 @@ def _expect_separate_deployed_rankings(target: AnyTarget, model: Model, send: Fo
         NotApplicableError: the output does not have items with different rankings.
         BlockedError: the classes of a single item are wrong; other checks judge these.
     """
-    tensors, _ = choose_inputs(model, find_scored_output(model), items=OWN_ITEM_COUNT)
+    tensors, _ = choose_inputs(model, find_scored_output(model), items=DEPLOYED_ITEM_COUNT)
     case = ClassifiedAnswer.ask(target, model, None, 2, send=send, tensors=tensors)
     items = case.split_items()
     if len({tuple(class_texts.find_highest(scores, len(listed))) for listed, scores in items}) < 2:
@@ -132,11 +133,11 @@ SCORES_BELOW_0 = WIDE_FLOATS | {"INT8", "INT16", "INT32", "INT64"}
     Row("fp32-infinities", (INFINITE, None, "binary"), role="identity_fp32", needs=BINARY),
     Row("fp64-infinities", (INFINITE, None, "binary"), role="identity_fp64", needs=BINARY),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    Row("own-1", (None, 1), fit=SCORED),
-    Row("own-all", (None, None), fit=SCORED),
-    Row("own-100-of-300", (None, 100, "json", partial(find_unbatched_inputs, count=300)), fit=SCORED),
+    Row("deployed-1", (None, 1), fit=SCORED),
+    Row("deployed-all", (None, None), fit=SCORED),
+    Row("deployed-100-of-300", (None, 100, "json", partial(find_unbatched_inputs, count=300)), fit=SCORED),
     Row(
-        "own-negated",
+        "deployed-negated",
         (None, None, "json", find_half_negated_inputs),
         fit=Fit(some_input=WIDE_FLOATS, outputs=SCORES_BELOW_0),
     ),
@@ -203,7 +204,7 @@ _SCORES_BY_ROLE: tuple[tuple[str, Any], ...] = (
 @check("grpc.classes-are-those-of-http", requirements="GRPC-CLS-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(
     *[Row(role, (values,), role=role, needs=CLASSES) for role, values in _SCORES_BY_ROLE],
-    Row("own", (None,), fit=SCORED, needs=CLASSES),
+    Row("deployed", (None,), fit=SCORED, needs=CLASSES),
 )
 def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> None:
     """The server returns the same classes over gRPC as over HTTP."""
@@ -218,7 +219,7 @@ def classes_are_those_of_http(target: GrpcTarget, model: Model, values: Any) -> 
         with block_if(
             lambda: not _is_unclassified_right(target, model, tensors), "the unclassified output is also wrong"
         ):
-            _expect_same_classes(usual, found, over_grpc, right.tolerance)
+            _expect_same_classes(usual, found, over_grpc, find_largest_error(right))
 
 
 def _is_unclassified_right(target: GrpcTarget, model: Model, tensors: Sequence[Tensor]) -> bool:

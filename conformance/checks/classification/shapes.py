@@ -31,7 +31,7 @@ from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.wire.request import Form
 
-OWN_ITEM_COUNT = 3  # batch items in a request to a deployed model
+DEPLOYED_ITEM_COUNT = 3  # batch items in a request to a deployed model
 
 # --- datatype and shape ---------------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def datatype_is_bytes(target: AnyTarget, model: Model, values: Any = None, send:
     Row("4-of-4", (SCORES, 4), role="scores"),
     Row("variable", ((5, -7, 9), 2), role="identity_int32"),
     Row("documented", (DOCUMENTED, 2), role="documented_scores"),
-    Row("own", (None, 2), fit=SCORED),
+    Row("deployed", (None, 2), fit=SCORED),
 )
 def shape_is_count(target: AnyTarget, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [count] or [1, count] where the model does not batch."""
@@ -112,7 +112,7 @@ def _expect_unbatched_shape(reply: Reply, name: str, count: int, shape: tuple[in
     Row("one-class", (ITEMS, 1), role="scores_batching"),
     Row("batch-8", (ITEMS * 4, 2), role="scores_batching"),
     Row("labelled", (ITEMS, 2), role="scores_batching_labelled"),
-    Row("own", (None, 2), fit=SCORED),
+    Row("deployed", (None, 2), fit=SCORED),
 )
 def shape_is_batch_and_count(target: AnyTarget, model: Model, values: Any, count: int, send: Form = "json") -> None:
     """The server gives classes the shape [batch, count] where the model batches."""
@@ -140,7 +140,7 @@ def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: 
             fixed, or the server ranks it as a whole.
     """
     name = find_scored_output(model)
-    several, one = (choose_inputs(model, name, items=items) for items in (OWN_ITEM_COUNT, 1))
+    several, one = (choose_inputs(model, name, items=items) for items in (DEPLOYED_ITEM_COUNT, 1))
     case = ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=several[0])
     found = len(read_texts(case.reply, name))
     is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))

@@ -18,13 +18,14 @@ from conformance.checks.support.client_rows import (
     make_script,
     make_small_inference,
     make_tensor,
+    require_datatypes,
     to_grpc_row,
     to_raw_grpc_row,
 )
 from conformance.clients.answers.honest import Document, HeaderUse, Style
 from conformance.clients.answers.honest_calls import UNKNOWN, CallStyle, encode_unpacked
 from conformance.clients.answers.script import Script, Tensors
-from conformance.clients.client import Client
+from conformance.clients.client import Client, Observation
 from conformance.clients.expectations import expect_classes, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import BlockedError, NotApplicableError
@@ -72,10 +73,13 @@ def expect_outputs_read(client: Client, inference: Inference, script: Script) ->
 
     An error on typed contents over gRPC violates CLIENT-READS-FORM.
     """
-    observation = client.infer(inference, script)
-    expect_outputs(
-        observation, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference)
-    )
+    expect_observed_outputs(client, inference, client.infer(inference, script))
+
+
+def expect_observed_outputs(client: Client, inference: Inference, seen: Observation) -> None:
+    """Expect the client to have returned the outputs of the answer; see `expect_outputs_read`."""
+    with require_datatypes(client, seen):
+        expect_outputs(seen, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference))
 
 
 def make_datatype_rows() -> Iterator[Row]:
@@ -175,9 +179,7 @@ def reads_corner_values(client: Client, inference: Inference, script: Script) ->
         raise NotApplicableError(
             f"the client refuses JSON strings that contain NUL: {escape_text(observation.result.error)}"
         )
-    expect_outputs(
-        observation, through_json=has_json_output(inference), unread=get_unread_requirement(client, inference)
-    )
+    expect_observed_outputs(client, inference, observation)
 
 
 def make_half_precision_row(datatype: str) -> Row:
@@ -321,7 +323,9 @@ def make_form_row(
 def make_no_outputs_row() -> Row:
     """Return a row with an answer that has no outputs."""
     return Row(
-        "no-outputs", (make_small_inference("form-none", "json"), make_script(())), requirements=("CLIENT-READS-FORM",)
+        "no-outputs",
+        (make_small_inference("form-none", "json", unneeded="form"), make_script(())),
+        requirements=("CLIENT-READS-FORM",),
     )
 
 
@@ -448,11 +452,10 @@ def make_class_request_rows() -> Iterator[Row]:
             requested = (RequestedOutput("OUT0", form, classes=count),)
             name = f"{count}-{form or 'open'}"
             requirements = ("CLIENT-SENDS-CLASSIFICATION", "CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-CLASSIFICATION-PLACE")
-            yield Row(
-                name,
-                (make_small_inference(f"classes-{name}", "json", outputs=requested), requirements),
-                requirements=requirements,
+            plain = make_small_inference(
+                f"classes-{name}", "json", outputs=requested, unneeded=None if form == "json" else "form"
             )
+            yield Row(name, (plain, requirements), requirements=requirements)
 
 
 @check("client.asks-for-classes", requirements="CLIENT-SENDS-CLASSIFICATION")

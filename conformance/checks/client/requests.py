@@ -15,6 +15,7 @@ from conformance.checks.support.client_rows import (
     derive_model_name,
     derive_salt,
     expect_request_sent,
+    has_json_output,
     make_inference,
     make_sending_row,
     make_small_inference,
@@ -89,7 +90,10 @@ def sends_both_forms_at_once(client: Client, inference: Inference, requirements:
 
 # --- headers and members ----------------------------------------------------------------------------------------------
 
-FRAME_REQUIREMENTS = ("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE")
+FRAME_REQUIREMENTS = (
+    *("CLIENT-SENDS-WHOLE", "CLIENT-SENDS-JSON", "CLIENT-SENDS-MEMBERS", "CLIENT-SENDS-MEMBER-ONCE"),
+    "CLIENT-SENDS-CODING",  # a body that is announced without a coding has none
+)
 BINARY_REQUIREMENTS = (
     *("CLIENT-SENDS-HEADER", "CLIENT-SENDS-HEADER-LENGTH"),
     *("CLIENT-SENDS-PARAMETERS", "CLIENT-SENDS-PARAMETERS-PLACE", "CLIENT-SENDS-DATA-OR-SIZE"),
@@ -103,9 +107,9 @@ def make_framing_rows() -> Iterator[Row]:
         requirements = (*(BINARY_REQUIREMENTS if form == "binary" else JSON_HEADER_REQUIREMENTS), *FRAME_REQUIREMENTS)
         for names, name, identity in (("ascii", "IN0", "id-1"), ("not-ascii", "größe-猫-😀", "ключ-é")):
             row = f"{names}-{form}"
-            yield make_sending_row(
-                row, make_inference(row, [make_tensor(row, name, "INT32", (5,))], form, id=identity), requirements
-            )
+            tensor = make_tensor(row, name, "INT32", (5,))
+            inference = make_inference(row, [tensor], form, id=identity, unneeded="id")
+            yield make_sending_row(row, inference, requirements)
 
 
 @check("client.frames-its-requests", requirements="CLIENT-SENDS-HEADER-LENGTH")
@@ -150,11 +154,13 @@ def states_the_content_type(client: Client, inference: Inference, requirements: 
 def make_model_path_rows() -> Iterator[Row]:
     """Yield rows with different model names, and with different versions."""
     post = "CLIENT-SENDS-POST"
-    yield make_row_for_requirements("plain", make_small_inference("path-plain", "json"), post)
+    yield make_row_for_requirements("plain", make_small_inference("path-plain", "json", unneeded="form"), post)
     for name, model in MODEL_NAMES.items():
-        yield make_row_for_requirements(name, replace(make_small_inference(f"path-{name}", "json"), model=model), post)
+        plain = make_small_inference(f"path-{name}", "json", unneeded="form")
+        yield make_row_for_requirements(name, replace(plain, model=model), post)
     for name, version in VERSIONS.items():
-        yield make_row_for_requirements(name, make_small_inference(f"path-{name}", "json", version=version), post)
+        plain = make_small_inference(f"path-{name}", "json", version=version, unneeded="form")
+        yield make_row_for_requirements(name, plain, post)
 
 
 @check("client.posts-to-the-model", requirements="CLIENT-SENDS-POST")
@@ -208,17 +214,21 @@ FORM_OPTIONS: dict[str, dict[str, object]] = {
 
 
 def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
-    """Return a row for each entry of `options`: row id -> options that describe the requested outputs."""
+    """Return a row for each entry of `options`: row id -> options that describe the requested outputs.
+
+    The form of the inputs does not matter, except with outputs as JSON, whose form would change with it.
+    """
     requirements = ("CLIENT-SENDS-OUTPUTS", "CLIENT-SENDS-PARAMETERS-PLACE")
     override = ("CLIENT-SENDS-OVERRIDE",)
     return [
         make_row_for_requirements(
             name,
-            make_small_inference(f"out-{name}", "json", **requested),
+            replace(inference, unneeded=None if has_json_output(inference) else "form"),
             *requirements,
             *(override if {"all_outputs", "outputs"} <= requested.keys() else ()),
         )
         for name, requested in options.items()
+        for inference in (make_small_inference(f"out-{name}", "json", **requested),)
     ]
 
 
@@ -274,8 +284,12 @@ ONE_REQUEST_OPTIONS: dict[str, dict[str, object]] = {
 
 def make_one_request_option_row(name: str, options: dict[str, object]) -> Row:
     """Return a row with three inferences, of which only the second has these options."""
-    first, last = (make_small_inference(f"{place}-{name}", "json") for place in ("before", "after"))
-    return Row(name, ((first, make_small_inference(f"with-{name}", "json", **options), last),))
+    given: Sequence[dict[str, object]] = ({}, options, {})
+    inferences = [
+        make_small_inference(f"{place}-{name}", "json", **own, unneeded="form")
+        for place, own in zip(("before", "with", "after"), given, strict=True)
+    ]
+    return Row(name, (inferences,))
 
 
 @check("client.leaves-no-option-behind", requirements="CLIENT-SENDS-OUTPUTS")
@@ -341,7 +355,7 @@ def make_concurrent_inferences(
     names = [f"{row}-{k}" for k in range(count)]
     identities = [None if is_raw else f"id-{name}" for name in names]
     return [
-        Inference(derive_model_name(name), make_numbered_inputs(k, elements), (form,), id=identities[k], is_raw=is_raw)
+        make_inference(name, make_numbered_inputs(k, elements), form, id=identities[k], is_raw=is_raw, unneeded="id")
         for k, name in enumerate(names)
     ]
 

@@ -185,7 +185,8 @@ def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) 
 def make_inferences(row: str, count: int, form: Form) -> list[Inference]:
     """Return inferences, each with its own model and id."""
     requested = (RequestedOutput("OUT0", form),)
-    return [make_small_inference(f"{row}-{k}", form, outputs=requested, id=f"{row}-{k}") for k in range(count)]
+    options: dict[str, object] = {"outputs": requested, "unneeded": "id"}
+    return [make_small_inference(f"{row}-{k}", form, id=f"{row}-{k}", **options) for k in range(count)]
 
 
 def make_outputs(inference: Inference) -> Tensors:

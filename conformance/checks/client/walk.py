@@ -31,7 +31,7 @@ from conformance.checks.client.walk_inferences import (
     make_style,
 )
 from conformance.checks.client.wrong_answers import wait_until_closed
-from conformance.checks.support.client_rows import block_if_unsent, is_plain_answer_read
+from conformance.checks.support.client_rows import block_if_unsent, is_plain_answer_read, require_datatypes
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.clients.answers import honest, honest_calls
@@ -86,7 +86,8 @@ class ClientWalker:
             with block_if_unsent(self.client, one):
                 expect_correct_requests(one)
         for one in observations:
-            self._expect_read(one, step)
+            with require_datatypes(self.client, one):
+                self._expect_read(one, step)
 
     def _make_inferences(self, step: Step, name: str) -> list[Observation]:
         count = CONCURRENT_COUNTS[step["beside"]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from conformance.checks.support.covering import Step, StepSpace
+from conformance.checks.support.covering import Step, StepSpace, has_values
 from conformance.checks.support.step_shrinking import Axes
 
 AxisValues = Mapping[str, Sequence[str]]
@@ -83,11 +83,6 @@ OPTIONAL_AXES = (
 )
 
 
-def _has_values(step: Step, **values: Sequence[str]) -> bool:
-    """Say whether a step has, for each of these axes, one of the listed values."""
-    return all(step.get(axis) in allowed for axis, allowed in values.items())
-
-
 _WITH_JSON_OUTPUTS = ("json", "mixed", "unlisted")
 _SINGLE_TENSOR = DATATYPES[:1]
 
@@ -99,37 +94,37 @@ def is_invalid(step: Step) -> bool:
 
 def _is_invalid_request(step: Step) -> bool:
     is_half = "FP16" in step.get("datatypes", "")
-    is_raw = _has_values(step, send=["raw"])
+    is_raw = has_values(step, send=["raw"])
     return (
-        (is_half and _has_values(step, send=["json", "mixed"]))
-        or (is_half and (_has_values(step, want=_WITH_JSON_OUTPUTS) or _has_values(step, contents=["typed"])))
+        (is_half and has_values(step, send=["json", "mixed"]))
+        or (is_half and (has_values(step, want=_WITH_JSON_OUTPUTS) or has_values(step, contents=["typed"])))
         or (is_raw and step.get("datatypes", "").startswith("BYTES"))
         or (is_raw and step.get("want", "unlisted") != "unlisted")
         or (is_raw and step.get("id", "none") != "none")
-        or (is_raw and _has_values(step, shape=["0"]))
+        or (is_raw and has_values(step, shape=["0"]))
         or (
-            _has_values(step, send=["mixed"], datatypes=_SINGLE_TENSOR)
-            or _has_values(step, want=["mixed"], datatypes=_SINGLE_TENSOR)
+            has_values(step, send=["mixed"], datatypes=_SINGLE_TENSOR)
+            or has_values(step, want=["mixed"], datatypes=_SINGLE_TENSOR)
         )
-        or _has_values(step, classes=["three"], want=["unlisted", "all-binary"])
-        or (is_raw and _has_values(step, classes=["three"]))
+        or has_values(step, classes=["three"], want=["unlisted", "all-binary"])
+        or (is_raw and has_values(step, classes=["three"]))
     )
 
 
 def _is_invalid_answer(step: Step) -> bool:
     has_json = step.get("want", "json") == "json"
     return (
-        (_has_values(step, framing=["until-close"]) and not has_json)
-        or _has_values(step, framing=["until-close"], connection=["closing"])
-        or (_has_values(step, order=["reversed", "rotated"], datatypes=_SINGLE_TENSOR))
-        or (_has_values(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
-        or _has_values(step, nesting=["nested"], want=["binary", "all-binary"])
-        or _has_values(step, numbers=["exponents"], want=["binary", "all-binary"])
-        or (_has_values(step, numbers=["exponents"]) and "FP" not in step.get("datatypes", "FP"))
-        or _has_values(step, header=["always"], want=["binary", "all-binary", "mixed"])
-        or _has_values(step, members=["size-last"], want=["json"])
-        or _has_values(step, integers=["unpacked"], contents=["raw"])
-        or _has_values(step, fields=["raw-first"], contents=["typed"])
+        (has_values(step, framing=["until-close"]) and not has_json)
+        or has_values(step, framing=["until-close"], connection=["closing"])
+        or (has_values(step, order=["reversed", "rotated"], datatypes=_SINGLE_TENSOR))
+        or (has_values(step, nesting=["nested"]) and step.get("shape", "2x3") != "2x3")
+        or has_values(step, nesting=["nested"], want=["binary", "all-binary"])
+        or has_values(step, numbers=["exponents"], want=["binary", "all-binary"])
+        or (has_values(step, numbers=["exponents"]) and "FP" not in step.get("datatypes", "FP"))
+        or has_values(step, header=["always"], want=["binary", "all-binary", "mixed"])
+        or has_values(step, members=["size-last"], want=["json"])
+        or has_values(step, integers=["unpacked"], contents=["raw"])
+        or has_values(step, fields=["raw-first"], contents=["typed"])
     )
 
 

@@ -68,7 +68,7 @@ from conformance.wire.tensor import Tensor
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
     observation = client.infer(
-        make_small_inference(f"error-{error.status}", choose_plain_form(client)), error.build_script()
+        make_small_inference(f"error-{error.status}", choose_plain_form(client), unneeded="form"), error.build_script()
     )
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
@@ -80,7 +80,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status if the answer has no message."""
     observation = client.infer(
-        make_small_inference(f"text-{error.status}", choose_plain_form(client)), error.build_script()
+        make_small_inference(f"text-{error.status}", choose_plain_form(client), unneeded="form"), error.build_script()
     )
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
     expect_error_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
@@ -93,7 +93,8 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """The client reads a successful answer whose output resembles an error."""
     output = Tensor.from_values(name, "BYTES", [f'{{"error":"no {name}"}}', "error"])
-    inference = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=(RequestedOutput(name, "json"),))
+    requested = (RequestedOutput(name, "json"),)
+    inference = make_small_inference(f"no-{name}", choose_plain_form(client), outputs=requested, unneeded="form")
     plain = replace(inference, outputs=(RequestedOutput("OUT0", "json"),))
     with block_if_unread(client, plain, (Tensor.from_values("OUT0", "BYTES", ["one", "two"]),)):
         expect_outputs(client.infer(inference, make_script((output,))))
@@ -238,7 +239,8 @@ def make_incomplete_row(
 ) -> Row:
     """Return a row with an incomplete answer."""
     script = make_script(make_outputs(name), http, grpc)
-    return Row(name, (make_two_output_inference(f"end-{name}", form), script, timeout))
+    inference = make_two_output_inference(f"end-{name}", form, unneeded="form" if form == "json" else None)
+    return Row(name, (inference, script, timeout))
 
 
 def make_incomplete_grpc_row(name: str) -> Row:
@@ -342,7 +344,10 @@ def goes_on_after_errors(client: Client, inference: Inference, script: Script, t
         BlockedError: the peer received no complete request, so that it sent no wrong answer.
     """
     form = inference.get_form(0)
-    following = make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),))
+    following = replace(
+        make_small_inference(f"following-{inference.model}", form, outputs=(RequestedOutput("OUT0", form),)),
+        unneeded=inference.unneeded,
+    )
     for pause in CLOSING_PAUSES_S:
         failed = infer_and_wait_for_close(client, inference, script, timeout)
         if pause == CLOSING_PAUSES_S[0]:

@@ -154,8 +154,8 @@ def _build_fp16_json_request(model: Model, send: Literal["json", "binary"]) -> I
     Row("asked-for-by-default", ("binary", None), role="identity_fp16"),
     Row("asked-for", ("binary", "json"), role="identity_fp16"),
     Row("cast-and-asked-for", ("json", "json"), role="cast_fp32_fp16"),
-    Row("own-sent", ("json", None, True), fit=Fit(some_input=_FP16)),
-    Row("own-asked-for", ("binary", "json", True), fit=Fit(outputs=_FP16)),
+    Row("deployed-sent", ("json", None, True), fit=Fit(some_input=_FP16)),
+    Row("deployed-asked-for", ("binary", "json", True), fit=Fit(outputs=_FP16)),
 )
 def fp16_in_json_is_refused_or_right(
     target: Target,

@@ -69,7 +69,7 @@ PLAIN_ROWS = (
         for datatype in PLAIN
         for group in {**INTEGER_CORNERS, **FLOAT_CORNERS}[datatype]
     ],
-    Row("own", fit=ANY),
+    Row("deployed", fit=ANY),
 )
 
 
@@ -77,12 +77,12 @@ PLAIN_ROWS = (
 @rows(
     *PLAIN_ROWS,
     Row(
-        "own-fractions",
+        "deployed-fractions",
         (lambda model: fill_floats_with_fractions(model.sample()), round_floats),
         fit=Fit(some_input=WIDE_FLOATS),
     ),
     Row(
-        "own-subnormals",
+        "deployed-subnormals",
         (lambda model: fill_floats_with_subnormals(model.sample()), fill_floats_with_zeros),
         fit=Fit(some_input=WIDE_FLOATS),
     ),
@@ -104,7 +104,7 @@ def binary_inputs_are_read(
 @rows(
     *PLAIN_ROWS,
     Row(
-        "own-fractions",
+        "deployed-fractions",
         (lambda model: fill_floats_with_fractions(model.sample()), WIDE_FLOATS),
         fit=Fit(outputs=WIDE_FLOATS),
     ),
@@ -176,7 +176,7 @@ EMPTY_ROWS = (
     *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes"),
-    Row("own", (None,), fit=JSON),
+    Row("deployed", (None,), fit=JSON),
 )
 def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None) -> str | None:
     """The server reads a binary input without elements from zero bytes."""
@@ -197,7 +197,7 @@ def empty_inputs_are_read(target: Target, model: Model, shape: list[int] | None)
     *EMPTY_ROWS,
     Row("BOOL", ([0],), role="identity_bool"),
     Row("BYTES", ([0],), role="identity_bytes", requirements=("BIN-BYTES-O", "BIN-DATATYPES-O")),
-    Row("own", (None,), fit=JSON),
+    Row("deployed", (None,), fit=JSON),
 )
 def empty_outputs_are_written(target: Target, model: Model, shape: list[int] | None) -> str | None:
     """The server writes a binary output without elements as zero bytes."""
@@ -230,7 +230,7 @@ def _has_other_shape(reply: Reply | None, shape: Sequence[int]) -> bool:
 
 
 # One-dimensional integers usually index the tokens of a text, and models limit their number.
-LARGE_OWN_ROW = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
+LARGE_DEPLOYED_ROW = Row("deployed-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is_variable=True))
 
 
 @check("datatypes.large-inputs-are-read", requirements="BIN-DATATYPES-I")
@@ -239,8 +239,8 @@ LARGE_OWN_ROW = Row("own-64KiB-and-one", (None,), fit=Fit(inputs=WIDE_FLOATS, is
     Row("64KiB", (64 * KIB // 4,), role="weighted_sum"),
     Row("64KiB-and-one", (64 * KIB // 4 + 1,), role="weighted_sum"),
     Row("1MiB", (KIB * KIB // 4,), role="weighted_sum"),
-    LARGE_OWN_ROW,
-    Row("own-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_OWN_ROW.fit),
+    LARGE_DEPLOYED_ROW,
+    Row("deployed-256KiB-and-one", (None, 64 * KIB + 1), fit=LARGE_DEPLOYED_ROW.fit),
 )
 def large_inputs_are_read(target: Target, model: Model, count: int | None, own_count: int = LARGE_COUNT) -> None:
     """The server reads a large binary input completely, with every element at its index."""
@@ -255,7 +255,7 @@ def large_inputs_are_read(target: Target, model: Model, count: int | None, own_c
 @rows(
     Row("40KB-of-numbers", ([10_000, 0], ("INT32",)), role="emit"),
     Row("89KB-of-strings", ([0, 10_000], ("BYTES",)), role="emit", requirements=("BIN-BYTES-O", "BIN-DATATYPES-O")),
-    LARGE_OWN_ROW,
+    LARGE_DEPLOYED_ROW,
 )
 def large_outputs_are_written(
     target: Target, model: Model, counts: list[int] | None, datatypes: Collection[str] = ANY_DATATYPE

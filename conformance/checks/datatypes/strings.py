@@ -36,7 +36,7 @@ BOOLS: tuple[tuple[str, list[bool]], ...] = (
 )
 ROLE_ROWS = [Row(name, (values,), role=get_identity_role("BOOL")) for name, values in BOOLS]
 BOOL_ONLY = frozenset({"BOOL"})
-OWN_COUNT = 9  # elements or items of a deployed model: more than the bits of a byte
+DEPLOYED_COUNT = 17  # elements or items of a deployed model: more than the bits of two bytes
 
 
 def _make_bools(model: Model, values: Sequence[bool] | None) -> Sequence[Tensor]:
@@ -44,12 +44,12 @@ def _make_bools(model: Model, values: Sequence[bool] | None) -> Sequence[Tensor]
     if values is not None:
         return [model.tensor(values)]
     return find_alterable_inputs(
-        model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), OWN_COUNT
+        model, lambda tensors: shift_elements([t for t in tensors if t.datatype == "BOOL"]), DEPLOYED_COUNT
     )
 
 
 @check("datatypes.bool-bytes-are-read", requirements=("BIN-BOOL-I", "BIN-DATATYPES-I"))
-@rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(some_input=BOOL_ONLY)))
+@rows(*ROLE_ROWS, Row("deployed", (None,), fit=Fit(some_input=BOOL_ONLY)))
 def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server reads the byte 1 as true and the byte 0 as false, one byte for each element."""
     tensors = _make_bools(model, values)
@@ -57,7 +57,7 @@ def bool_bytes_are_read(target: Target, model: Model, values: list[bool] | None)
 
 
 @check("datatypes.bool-bytes-are-written", requirements=("BIN-BOOL-O", "BIN-DATATYPES-O"))
-@rows(*ROLE_ROWS, Row("own", (None,), fit=Fit(outputs=BOOL_ONLY)))
+@rows(*ROLE_ROWS, Row("deployed", (None,), fit=Fit(outputs=BOOL_ONLY)))
 def bool_bytes_are_written(target: Target, model: Model, values: list[bool] | None) -> None:
     """The server writes true as the byte 1 and false as the byte 0, one byte for each element."""
     expect_written(target, model, _make_bools(model, values), datatypes=BOOL_ONLY, free_of=("bool-byte",))
@@ -94,7 +94,7 @@ MANY_STRING_ROWS = (
     Row("one-of-1MiB", ([b"s" * KIB * KIB],)),
 )
 # Groups for deployed models. A model that accepts a single element gets the last element; the other groups are similar.
-OWN_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
+DEPLOYED_GROUPS = ("empty", "nul", "two-to-four-byte-letters", "255-256-long")
 _BYTES = frozenset({"BYTES"})
 
 
@@ -103,8 +103,8 @@ def _list_deployed_rows(fit: Fit, fit_of_groups: Fit) -> list[Row]:
 
     `fit` and `fit_of_groups` choose the models of these rows.
     """
-    return [Row("own", ((), True), fit=fit)] + [
-        Row(f"own-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in OWN_GROUPS
+    return [Row("deployed", ((), True), fit=fit)] + [
+        Row(f"deployed-{group}", (TEXTS[group], True), fit=fit_of_groups) for group in DEPLOYED_GROUPS
     ]
 
 

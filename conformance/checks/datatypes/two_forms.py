@@ -18,7 +18,7 @@ from conformance.checks.support.inputs import (
     make_symmetric_inputs,
     require_answer,
 )
-from conformance.discovery.control_oracle import as_tensor
+from conformance.discovery.control_answers import read_outputs
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, UnmetError, block_if, is_met
@@ -32,11 +32,11 @@ from conformance.wire.tensor import Tensor
 # --- one tensor in two forms ------------------------------------------------------------------------------------------
 
 EQUAL_ROWS = (*make_datatype_rows(JSON_CAPABLE), *[Row(role, role=role) for role in ("rank3", "rank2_bytes")])
-OWN_ROW = Row("own", ("sample",), fit=ANY)
+DEPLOYED_ROW = Row("deployed", ("sample",), fit=ANY)
 EMPTY_DATATYPES = ("BOOL", "UINT8", "INT64", "FP32", "BYTES")  # one of each kind
 # role -> shapes of tensors without elements, whose nested JSON arrays differ
 EMPTY_SHAPES = {"rank2": ([0, 3], [2, 0]), "rank3": ([2, 0, 3], [2, 2, 0], [3, 0, 0])}
-OWN_FRACTIONS_ROW = Row("own-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
+DEPLOYED_FRACTIONS_ROW = Row("deployed-fractions", ("fractions",), fit=Fit(some_input=WIDE_FLOATS))
 
 
 def _make_empty_input_rows() -> Iterator[Row]:
@@ -47,7 +47,7 @@ def _make_empty_input_rows() -> Iterator[Row]:
             for nested in (False, True)[: 1 + (shape[0] > 0)]:
                 identity = f"{role}-{'x'.join(map(str, shape))}{'-nested' if nested else ''}"
                 yield Row(identity, ("empty", shape, nested), role=role)
-    yield Row("own-empty", ("empty",), fit=JSON)
+    yield Row("deployed-empty", ("empty",), fit=JSON)
 
 
 @check("datatypes.inputs-are-equal-in-both-forms", requirements="BIN-SAME-AS-JSON-I")
@@ -55,8 +55,8 @@ def _make_empty_input_rows() -> Iterator[Row]:
     *EQUAL_ROWS,
     *[Row(role, role=role) for role in ("cast_int32_fp32", "string_length")],
     *_make_empty_input_rows(),
-    OWN_ROW,
-    OWN_FRACTIONS_ROW,
+    DEPLOYED_ROW,
+    DEPLOYED_FRACTIONS_ROW,
 )
 def inputs_are_equal_in_both_forms(
     target: Target, model: Model, own: str = "", shape: Sequence[int] = (), nested: bool = False
@@ -77,7 +77,11 @@ def inputs_are_equal_in_both_forms(
 
 
 @check("datatypes.outputs-are-equal-in-both-forms", requirements="BIN-SAME-AS-JSON-O")
-@rows(*EQUAL_ROWS, OWN_ROW, Row("own-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)))
+@rows(
+    *EQUAL_ROWS,
+    DEPLOYED_ROW,
+    Row("deployed-large-numbers", ("large",), fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
+)
 def outputs_are_equal_in_both_forms(target: Target, model: Model, own: str = "") -> None:
     """The server returns the same datatype, shape and values as JSON and as binary data."""
     if own:
@@ -119,7 +123,7 @@ def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[T
 
 
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
-    """Return the outputs of an answer as tensors.
+    """Return the outputs of an answer without binary data as tensors; no binary data can have made them unreadable.
 
     Raises:
         UnmetError: an output is missing or unreadable.
@@ -127,12 +131,12 @@ def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     found = []
     for spec in model.role.outputs:
         output = expect(reply).output(spec.name)
-        tensor = as_tensor(output, model.noise.get(spec.name, 0))
-        if tensor is None:
+        tensors = read_outputs(model, [output])
+        if not tensors:
             reason = "; ".join(finding.described for finding in output.findings) or "no values"
-            about = attribution.attribute_unreadable_output(reply, spec.name)
+            about = attribution.attribute_unreadable_output(reply, spec.name) or "OIP-ANSWER"
             raise UnmetError(f"{spec.name} with readable values", reason, reply, requirement=about)
-        found.append(tensor)
+        found += tensors
     return found
 
 

@@ -86,7 +86,7 @@ def good_request_after_a_refusal_is_answered_right(target: AnyTarget, model: Mod
     _find_answered_request(
         target, replace(model, salt=(model.salt + 102) % 256)
     )  # a stale answer to this one is detected
-    right = other.find_outputs(other.sample()) if model.is_own_oracle else _read_outputs(before)
+    right = other.find_outputs(other.sample()) if model.is_deployed else _read_outputs(before)
     fresh = not target.outlives_errors
     target.send(message(model), fresh=fresh)
     try:
@@ -229,7 +229,13 @@ def nothing_breaks_in_discovery(target: AnyTarget) -> None:
     """The server answers or refuses every request that the suite sends during discovery."""
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
-        raise UnmetError(one.expected, _describe_broken_request(one), one.reply, requirement=requirement)
+        raise UnmetError(
+            one.expected,
+            _describe_broken_request(one),
+            one.reply,
+            requirement=requirement,
+            ends_server=bool(one.lost),
+        )
 
 
 def _describe_broken_request(found: BrokenRequest) -> str:

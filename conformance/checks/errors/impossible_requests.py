@@ -261,6 +261,7 @@ WORDS_FOR_INTEGERS = (
     Fault("null-among-integers", "identity_int32", _set_first(data=[1, None, 3])),
     Fault("null-among-strings", "identity_bytes", _set_first(data=["a", None, "c"])),
     Fault("word-for-the-first-number", None, Set("inputs.0.data.0", "word"), Fit(inputs=SCORE_DATATYPES, is_json=True)),
+    Fault("null-for-the-first-number", None, Set("inputs.0.data.0", None), Fit(inputs=SCORE_DATATYPES, is_json=True)),
     Fault("word-for-the-first-integer", None, Set(f"{FIRST_INTEGERS}.data.0", "word"), SOME_INTEGERS),
     Fault("integer-right-in-its-low-bits", None, Set(FIRST_INTEGERS, exceed_range), SOME_INTEGERS),
 )

@@ -61,10 +61,12 @@ def _choose_first_refusals(key: Callable[[str], object], areas: Collection[str] 
     return set({key(identity): identity for identity in reversed(fitting)}.values())
 
 
-# Faults that a server detects at different stages: the path, the JSON text, its members, its names, its data.
 _ONE_PER_STAGE = {
     f"{THIS_AREA}-{fault}"
-    for fault in ("unknown-model", "json-cut-short", "inputs-no-array", "unknown-output", "last-element-missing")
+    for fault in (  # detected by the path, the JSON text, its members, its names, its data, an element
+        *("unknown-model", "json-cut-short", "inputs-no-array"),
+        *("unknown-output", "last-element-missing", "null-for-the-first-number"),
+    )
 }
 # Refusals for deployed models: the faults above, and of the others one for each requirement, or for each area.
 SENT_TO_DEPLOYED_MODELS = _ONE_PER_STAGE | _choose_first_refusals(

@@ -210,7 +210,7 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
         array = expect(reply).output(tensor.name).array
         right = tensor.array.reshape(-1).tolist()
         tolerance = MODEL_TOLERANCE if tensor.is_approximate else ROUNDING_TOLERANCE
-        if array is None or not _are_values_equal(array.reshape(-1).tolist(), right, tolerance, tensor.tolerance):
+        if array is None or not are_values_equal(array.reshape(-1).tolist(), right, tolerance, tensor.tolerance):
             found = "no readable values" if array is None else format_elements(array)
             raise UnmetError(f"{tensor.name} = {format_elements(tensor.array)}", found, reply)
 
@@ -219,7 +219,7 @@ def _expect_values(reply: Reply, expected: Sequence[Tensor]) -> None:
 ROUNDING_TOLERANCE, MODEL_TOLERANCE = 1e-6, 1e-3
 
 
-def _are_values_equal(found: Sequence[object], right: Sequence[object], relative: float, absolute: float) -> bool:
+def are_values_equal(found: Sequence[object], right: Sequence[object], relative: float, absolute: float) -> bool:
     """Say whether values are equal; numbers may differ by either tolerance."""
     if len(found) != len(right):
         return False

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from functools import partial
-from itertools import permutations
+from math import prod
 from typing import Any
 
 from conformance.checks.support import golden_classes
-from conformance.checks.support.controls import attribute_to_isolation, is_right_alone
+from conformance.checks.support.controls import attribute_to_isolation, is_right_alone, is_written_right
 from conformance.checks.support.documents import expect_only_listed_outputs
 from conformance.checks.support.framing import TABLE, UNLISTED, expect_framed
 from conformance.checks.support.golden_classes import expect_classes
 from conformance.checks.support.refusals import Refusal
 from conformance.expect import attribution
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import are_outputs_reordered, find_difference
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if
@@ -36,7 +36,7 @@ from conformance.wire.tensor import Tensor
 # A case lists its requirements, the most important first. But a fault in the answer may break another requirement:
 # wrong values in a case about framing do not concern framing. So each kind of difference has its own rule.
 
-MAX_PERMUTED_OUTPUTS = 5
+WIDE_INTEGERS = ("INT64", "UINT64")
 # Members of the inference request object (Open Inference Protocol, REST, "Inference Request JSON Object").
 DEFINED_MEMBERS = {"id", "parameters", "inputs", "outputs"}
 # The order in which members are usually written.
@@ -149,26 +149,22 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
     if output.classes is not None:
         expect_classes(model, reply, output)
         return
-    array = tensor.decode(output.datatype, output.shape, output.binary or b"")
-    right = Tensor(output.name, output.datatype, output.shape, array)
+    right = _decode_output(model, output)
     found = find_difference(
         right, reply.answer.output(output.name), reply.body, through_json=_has_json_inputs(case) or None
     )
     if found:
         # The interpretation of a raw BYTES body is advice; another interpretation gives another element.
         about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
-        about = "BIN-ORDER-O" if _are_bytes_in_another_order(case, reply) else about
+        tensors = [_decode_output(model, one) for one in case.outputs if one.classes is None]
+        about = "BIN-ORDER-O" if are_outputs_reordered(tensors, reply) else about
         about = attribution.attribute_unreadable_output(reply, output.name) or about
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
 
 
-def _are_bytes_in_another_order(case: Case, reply: Reply) -> bool:
-    """Say whether the binary data of an answer are those of the expected outputs, but in another order than its JSON."""
-    expected = {output.name: output.binary or b"" for output in case.outputs}
-    right = [expected.get(output.name, b"") for output in reply.answer.outputs if output.binary]
-    found = reply.body[reply.answer.json_end :]
-    orders = permutations(right) if len(right) <= MAX_PERMUTED_OUTPUTS else ()
-    return b"".join(right) != found and any(b"".join(order) == found for order in orders)
+def _decode_output(model: Model, output: ExpectedOutput) -> Tensor:
+    array = tensor.decode(output.datatype, output.shape, output.binary or b"")
+    return model.allow_rounding(Tensor(output.name, output.datatype, output.shape, array))
 
 
 # --- outputs and their encodings --------------------------------------------------------------------------------------
@@ -264,7 +260,8 @@ def valid_case_is_answered(target: Target, model: Model, case: Case) -> str | No
     reply = target.send(build_case_message(case, model))
     _expect_refused_in_usual_spelling(target, case, model, reply)
     if (reply.status or 0) >= 400 and list_undefined_members(case):
-        expect_case_answer(case, model, target.send(build_message_without_undefined_members(case, model), fresh=True))
+        without = target.send(build_message_without_undefined_members(case, model), fresh=True)
+        _expect_answer_or_attribute_failure(target, case, model, without)
         raise UnmetError(
             "the answer to the same request without the members that the protocol does not define",
             escape_text(reply.outcome()),
@@ -299,9 +296,63 @@ def _expect_answer_or_attribute_failure(target: Target, case: Case, model: Model
             _is_misread_as_json(target, item) for item in _list_json_inputs(case)
         ):
             unmet.requirement = "OIP-VALUE"
+        if unmet.requirement == "OIP-ANSWER" and reply.is_refusal:
+            unmet.requirement = _find_refused_property(target, case, model) or unmet.requirement
         if unmet.requirement == "OIP-ANSWER":
             attribute_to_isolation(target, unmet, lambda found: expect_case_answer(case, model, found))
         raise
+
+
+def _find_refused_property(target: Target, case: Case, model: Model) -> str | None:
+    """Return the requirement on the property of a refused case without which the server answers; None if unknown."""
+    document = _parse_document(case)
+    if _has_wide_integers_in_json(case):
+        small = _build_message_with_small_integers(case, model)
+        return "OIP-NUMBER-EXACT" if target.send(small, fresh=True).succeeded else None
+    flat = {**document, "inputs": list(map(_flatten_data, document.get("inputs", [])))}
+    if document and flat != document:
+        message = build_case_message(case, model).with_json(_format_json(flat))
+        return "OIP-DATA" if target.send(message, fresh=True).succeeded else None
+    fixed, is_variable = target.model("raw_fixed"), min(model.role.inputs[0].shape, default=0) < 0
+    if case.json_length or fixed is None or not is_variable or len(model.role.outputs) > 1:
+        return None
+    others = model.raw(bytes(len(case.body))), fixed.raw(bytes(fixed.sample(batch=1)[0].to_bytes()))
+    answered = [target.send(message, fresh=True).succeeded for message in others]
+    return "RAW-ONE-VARIABLE" if answered == [False, True] else None
+
+
+def _has_wide_integers_in_json(case: Case) -> bool:
+    """Say whether integers that a double does not hold are JSON in a request, or in the answer to it."""
+    sent = [item.array for item in _list_json_inputs(case)]
+    returned = [
+        tensor.decode(output.datatype, output.shape, output.binary or b"")
+        for output in case.outputs
+        if output.form == "json" and output.classes is None
+    ]
+    return any(array.dtype.kind in "iu" and (abs(array.astype(object)) > 2**53).any() for array in [*sent, *returned])
+
+
+def _build_message_with_small_integers(case: Case, model: Model) -> Message:
+    """Return the request of a case with zeros for all its 64-bit integers."""
+    body = bytearray(case.body)
+    for part in case.parts:
+        if part.datatype in WIDE_INTEGERS:
+            body[part.offset : part.offset + part.size] = bytes(part.size)
+    document = _parse_document(case)
+    inputs = [
+        {**item, "data": [0] * prod(item["shape"])} if item["datatype"] in WIDE_INTEGERS and "data" in item else item
+        for item in document["inputs"]
+    ]
+    message = build_case_message(case, model).with_body(bytes(body))
+    return message.with_json(_format_json({**document, "inputs": inputs}))
+
+
+def _flatten_data(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an input without nested arrays in its `data`."""
+    data = item.get("data")
+    while isinstance(data, list) and any(isinstance(part, list) for part in data):
+        data = [element for part in data for element in (part if isinstance(part, list) else [part])]
+    return {**item, "data": data} if "data" in item else item
 
 
 def _list_json_inputs(case: Case) -> list[Tensor]:
@@ -317,8 +368,8 @@ def _is_misread_as_json(target: Target, tensor: Tensor) -> bool:
 
 def _are_strings_written_wrong(target: Target, case: Case) -> bool:
     """Say whether a raw BYTES case fails because the server writes BYTES outputs incorrectly."""
-    return "RAW-BYTES-BODY" in case.requirements and not is_right_alone(
-        target, Tensor.from_values("INPUT", "BYTES", [case.body]), "written"
+    return "RAW-BYTES-BODY" in case.requirements and not is_written_right(
+        target, Tensor.from_values("INPUT", "BYTES", [case.body])
     )
 
 

@@ -103,7 +103,7 @@ def _expect_case_outputs(case: GrpcCase, model: Model, reply: Reply) -> None:
         )
     for output in case.outputs:
         if output.classes is None:
-            expect(reply).tensors([_build_tensor(output)], through_json=False)
+            expect(reply).tensors([model.allow_rounding(_build_tensor(output))], through_json=False)
         else:
             _expect_case_classes(case, model, reply, output)
 

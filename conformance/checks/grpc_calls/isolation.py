@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.support.controls import expect_answered_or_block, find_answer_form
 from conformance.checks.support.datatypes import make_role_rows
+from conformance.discovery.control_answers import read_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError
@@ -14,7 +15,6 @@ from conformance.spec.fit import ANY
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import Form
-from conformance.wire.tensor import Tensor
 
 # --- calls past their deadline ------------------------------------------------------------------------------------------
 
@@ -47,10 +47,10 @@ def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send
 
 
 @check("grpc.answers-are-those-of-http", requirements="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
-@rows(*make_role_rows(), Row("own", fit=ANY))
+@rows(*make_role_rows(), Row("deployed", fit=ANY))
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     """The server returns the same outputs over gRPC as over HTTP."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         tensors = model.sample()
         reply = expect_answered_or_block(target.infer(model.request(tensors, send=find_answer_form(target, model))))
         expect(reply).tensors(model.find_outputs(tensors), through_json=True)
@@ -60,11 +60,7 @@ def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:
     over_http = target.over_http.infer(request)
     if not over_http.succeeded:
         raise BlockedError(f"over HTTP the request is not answered: {over_http.outcome()}")
-    usual = [
-        Tensor(output.name, output.datatype, output.array.shape, output.array)
-        for output in over_http.answer.outputs
-        if output.array is not None
-    ]
+    usual = read_outputs(model, over_http.answer.outputs)
     if {tensor.name for tensor in usual} != {spec.name for spec in model.role.outputs}:
         raise BlockedError("over HTTP the answer cannot be read")
     reply = expect_answered_or_block(target.infer(model.request(send=find_answer_form(target, model))))

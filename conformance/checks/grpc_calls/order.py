@@ -43,7 +43,7 @@ from conformance.wire.tensor import Tensor
 @rows(
     *[Row("-".join(map(str, order)), (order,), role="multi") for order in list(permutations(range(4)))[1::3]],
     Row("A-B", ((1, 0),), role="add_sub"),
-    Row("own-reversed", (None,), fit=SEVERAL_INPUTS),
+    Row("deployed-reversed", (None,), fit=SEVERAL_INPUTS),
 )
 def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server assigns raw entries to the inputs in the order of the request."""
@@ -52,7 +52,7 @@ def raw_entries_follow_the_inputs(target: GrpcTarget, model: Model, order: Seque
     try:
         expect_right(target, model, listed)
     except UnmetError as unmet:
-        if model.is_own_oracle and not (
+        if model.is_deployed and not (
             is_right(target, model, tensors) or is_right_in_name_order(target, model, tensors)
         ):
             raise BlockedError("the answer to raw contents in declared order is also wrong", unmet) from None
@@ -83,7 +83,7 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     Row("of-one-datatype", ((1, 0),), role="add_sub"),
     Row("of-one-datatype-returned", ((1, 0),), role="raw_two_inputs"),
     Row("of-two-shapes", ((1, 0),), role="scores_two_outputs"),
-    Row("own-reversed", (None,), fit=replace(SEVERAL_INPUTS, is_json=True)),
+    Row("deployed-reversed", (None,), fit=replace(SEVERAL_INPUTS, is_json=True)),
 )
 def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequence[int] | None) -> None:
     """The server identifies inputs with typed contents by name, in any order."""
@@ -110,8 +110,8 @@ def typed_inputs_go_by_their_names(target: GrpcTarget, model: Model, order: Sequ
     Row("one", (None,), role="identity_int32"),
     Row("an-empty-one-first", (None, (0, 2)), role="emit"),
     Row("an-empty-one-last", (None, (2, 0)), role="emit"),
-    Row("own", (None,), fit=SEVERAL_OUTPUTS),
-    Row("own-reversed", ("reversed",), fit=SEVERAL_OUTPUTS),
+    Row("deployed", (None,), fit=SEVERAL_OUTPUTS),
+    Row("deployed-reversed", ("reversed",), fit=SEVERAL_OUTPUTS),
 )
 def raw_entries_follow_the_outputs(
     target: GrpcTarget, model: Model, order: Sequence[int] | str | None, counts: Sequence[int] | None = None
@@ -161,10 +161,10 @@ def raw_entries_follow_the_outputs(
         Row(f"classes-beside-a-tensor{end}", (form, 2), role="scores_two_outputs", needs=CLASSES_OVER_GRPC)
         for end, form in (("", "json"), ("-binary", "binary"))
     ],
-    Row("own-json", ("json",), fit=JSON),
-    Row("own-binary", ("binary",), fit=ANY),
-    Row("own-20KiB", ("binary", None, 5 * KIB), fit=replace(ANY, is_variable=True)),
-    Row("own-classes", ("json", 1), fit=SCORED, needs=CLASSES_OVER_GRPC),
+    Row("deployed-json", ("json",), fit=JSON),
+    Row("deployed-binary", ("binary",), fit=ANY),
+    Row("deployed-20KiB", ("binary", None, 5 * KIB), fit=replace(ANY, is_variable=True)),
+    Row("deployed-classes", ("json", 1), fit=SCORED, needs=CLASSES_OVER_GRPC),
 )
 def answer_has_one_form(
     target: GrpcTarget, model: Model, send: Form, count: int | None = None, elements: int | None = None
@@ -175,7 +175,7 @@ def answer_has_one_form(
         first, *others = list_output_names(model, find_scored_output(model), is_first=True)
         wanted = [RequestedOutput(first, classification=count), *map(RequestedOutput, others)]
     tensors = None if elements is None else model.build_salted_inputs(elements, model.salt)
-    if tensors and model.is_own_oracle:
+    if tensors and model.is_deployed:
         model.find_outputs(tensors)  # raises if the model does not accept so many elements
     reply = target.infer(model.request(tensors, send=send, outputs=wanted))
     if send == "json":
@@ -200,7 +200,7 @@ EQUAL = ("BOOL", *PLAIN, "BYTES")
         Row(role, role=role)
         for role in ("cast_int32_fp32", "string_length", "weighted_sum", "multi", "rank3", "batching")
     ],
-    Row("own", fit=JSON),
+    Row("deployed", fit=JSON),
 )
 def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     """The server computes the same outputs from typed as from raw contents."""
@@ -208,7 +208,7 @@ def forms_give_one_answer(target: GrpcTarget, model: Model) -> None:
     typed = expect_answered_or_block(target.infer(model.request(tensors, send="json")))
     raw = expect_answered_or_block(target.infer(model.request(tensors, send="binary")))
     usual = [tensor for tensor in read_comparable_outputs(model, typed) if not _is_unreadable(tensor.array)]
-    expect(raw).tensors(usual, through_json=model.is_own_oracle)
+    expect(raw).tensors(usual, through_json=model.is_deployed)
 
 
 def _is_unreadable(array: np.ndarray[Any, Any]) -> bool:

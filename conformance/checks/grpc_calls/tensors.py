@@ -150,7 +150,7 @@ def _sample_other_sizes(model: Model) -> Sequence[Tensor]:
     Row("UINT8-3MiB", (range(251), None, 3 * KIB * KIB // 251), role="identity_uint8"),
     # Above the default limit of many servers, 4 MiB; a server that reports its limit is not judged.
     Row("UINT8-5MiB", (range(251), None, 5 * KIB * KIB // 251), role="identity_uint8"),
-    Row("own", fit=JSON),
+    Row("deployed", fit=JSON),
 )
 def raw_tensors_come_back(
     target: GrpcTarget,
@@ -160,7 +160,7 @@ def raw_tensors_come_back(
     times: int = 1,
 ) -> None:
     """The server reads and writes raw contents as elements of native size, in row-major order without padding."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         _expect_own_raw(target, model, lambda tensor: tensor.datatype != "BYTES")
         return
     _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "binary")
@@ -175,7 +175,7 @@ def raw_tensors_come_back(
     Row("BYTES-rank-2", role="rank2_bytes"),
     Row("UINT32-3MB", (range(2**21, 2**21 + 251), None, 3_187), role="identity_uint32"),
     Row("BYTES-none", ((), (0,)), role="identity_bytes"),
-    Row("own", fit=JSON),
+    Row("deployed", fit=JSON),
 )
 def typed_tensors_come_back(
     target: GrpcTarget,
@@ -185,7 +185,7 @@ def typed_tensors_come_back(
     times: int = 1,
 ) -> None:
     """The server reads and writes typed contents in the field for their datatype, in row-major order."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         _expect_fields_of_datatypes(_expect_same_answer_as_http(target, model, choose_revealing_inputs(model), "json"))
         return
     _expect_tensors_returned(target, model, _choose_tensors(model, choice, shape, times), "json")
@@ -311,13 +311,13 @@ def raw_contents_are_little_endian(target: GrpcTarget, model: Model) -> None:
     Row("none", ((), (0,)), role="identity_bytes"),
     Row("one-of-1MiB", ((b"s" * KIB * KIB,),), role="identity_bytes"),
     Row("65536-empty", ((b"",) * 65_536,), role="identity_bytes"),
-    Row("own", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
+    Row("deployed", (None,), fit=Fit(some_input=frozenset({"BYTES"}), is_json=True)),
 )
 def raw_strings_come_back(
     target: GrpcTarget, model: Model, choice: Sequence[bytes] | None, shape: Sequence[int] | None = None
 ) -> None:
     """The server reads and writes a raw BYTES element as a length of four bytes and its bytes."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         has_others = any(tensor.datatype != "BYTES" for tensor in model.sample())
         _expect_own_raw(target, model, lambda tensor: tensor.datatype == "BYTES" or not has_others)
         return

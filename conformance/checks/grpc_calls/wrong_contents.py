@@ -136,14 +136,14 @@ REFUSALS_OVER_GRPC: tuple[Refusal, ...] = (
 
 # Calls only for deployed models, made from their sample inputs.
 TYPED_SIZES_OF_MODELS = (
-    Fault("own-typed-element-missing", None, _remove_last_element, JSON),
-    Fault("own-typed-element-repeated", None, _repeat_last_element, JSON),
+    Fault("deployed-typed-element-missing", None, _remove_last_element, JSON),
+    Fault("deployed-typed-element-repeated", None, _repeat_last_element, JSON),
 )
 STRINGS_OF_MODELS = (
-    Fault("own-last-string-cut", None, Set(_FIRST_RAW, cut(1)), _STRINGS),
-    Fault("own-byte-behind-the-strings", None, Set(_FIRST_RAW, plus(b"\0")), _STRINGS),
+    Fault("deployed-last-string-cut", None, Set(_FIRST_RAW, cut(1)), _STRINGS),
+    Fault("deployed-byte-behind-the-strings", None, Set(_FIRST_RAW, plus(b"\0")), _STRINGS),
 )
-RAW_AND_TYPED_OF_MODELS = (Fault("own-raw-and-typed-contents", None, _repeat_raw_as_typed, JSON),)
+RAW_AND_TYPED_OF_MODELS = (Fault("deployed-raw-and-typed-contents", None, _repeat_raw_as_typed, JSON),)
 REFUSALS_OF_MODELS: tuple[Refusal, ...] = (
     *make_call_refusals("GRPC-SIZE-WRONG", send_typed_contents, TYPED_SIZES_OF_MODELS),
     *make_call_refusals("GRPC-RAW-BYTES-MISFRAMED", send_raw_contents, STRINGS_OF_MODELS),
@@ -197,7 +197,7 @@ _OWN_OTHER_FIELDS: Mapping[str, tuple[str, str]] = {
 @check("grpc.another-field-is-refused-or-read", requirements="GRPC-OTHER-FIELD", over=(GRPC,))
 @rows(
     *[Row(identity, (field, values), role=role) for identity, role, field, values in OTHER_FIELDS],
-    Row("own", (None, ()), fit=Fit(inputs=frozenset(_OWN_OTHER_FIELDS), is_json=True)),
+    Row("deployed", (None, ()), fit=Fit(inputs=frozenset(_OWN_OTHER_FIELDS), is_json=True)),
 )
 def another_field_is_refused_or_read(
     target: GrpcTarget, model: Model, field: str | None, values: tuple[int | float, ...]

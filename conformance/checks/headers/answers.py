@@ -240,7 +240,7 @@ def json_answer_is_application_json(target: Target, model: Model, build_request:
 @rows(
     Row("no-elements", ((0,),), role="identity_int32"),
     Row("two-empty-outputs", ((2,),), role="emit"),
-    Row("own", (None,), fit=JSON_ALONE),
+    Row("deployed", (None,), fit=JSON_ALONE),
 )
 def empty_outputs_have_a_right_header_or_none(target: Target, model: Model, shape: tuple[int, ...] | None) -> str:
     """The server sends a correct inference header, or none, when all binary outputs are empty."""

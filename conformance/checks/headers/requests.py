@@ -197,7 +197,7 @@ def octet_stream_request_is_accepted(target: Target, model: Model, want: Any) ->
 
     def is_refused_as_json() -> bool:
         """Say whether a deployed model does not answer the same request with Content-Type application/json."""
-        return model.is_own_oracle and not target.infer(message.with_header("Content-Type", JSON)).succeeded
+        return model.is_deployed and not target.infer(message.with_header("Content-Type", JSON)).succeeded
 
     with block_if(is_refused_as_json, "the same request as application/json is not answered either"):
         expect(target.infer(message)).answered()
@@ -247,8 +247,8 @@ def json_request_may_state_a_charset(target: Target, model: Model, content_type:
         *[Row(name, ([client], "json")) for name, client in COMMON_NAMES.items()],
         *[Row(f"{name}-binary", ([client], "binary"), needs=BINARY) for name, client in COMMON_NAMES.items()],
     ),
-    Row("own", (list(COMMON_NAMES.values()), "json"), fit=JSON_ALONE),
-    Row("own-binary", (list(COMMON_NAMES.values()), "binary"), needs=BINARY, fit=ANY),
+    Row("deployed", (list(COMMON_NAMES.values()), "json"), fit=JSON_ALONE),
+    Row("deployed-binary", (list(COMMON_NAMES.values()), "binary"), needs=BINARY, fit=ANY),
 )
 def every_client_is_answered_right(target: AnyTarget, model: Model, clients: Sequence[ClientName], form: Form) -> None:
     """The server answers a request correctly under the `User-Agent` of any common client."""
@@ -301,7 +301,7 @@ def _build_raw_request(model: Model) -> Message:
 
 def _make_form_data_inputs(model: Model, *, is_raw: bool) -> Sequence[Tensor]:
     """Return inputs with the bytes that separate the fields of HTML form data."""
-    if is_raw and model.is_own_oracle:
+    if is_raw and model.is_deployed:
         return fill_floats_with_lookalike(model.sample(), "ampersands")
     return model.fill(FORM_DATA_VALUES)
 

@@ -39,7 +39,7 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
     tensors, usual = model.sample(), USUAL_HEADERS[name]
     options: dict[str, Any] = (
         {"outputs": model.build_outputs_member()}
-        if model.is_own_oracle
+        if model.is_deployed
         else {"want": "binary" if form == "binary" else None}
     )
     message = model.request(tensors, send=form, **options).message()
@@ -50,7 +50,7 @@ def usual_headers_alter_nothing(target: Target, model: Model, name: str, form: F
         if plain is None:  # a coding that the suite does not know
             return
         expect(plain).tensors(model.expected(tensors))
-        if not model.is_own_oracle:
+        if not model.is_deployed:
             expect(plain).forms({spec.name: form for spec in model.role.outputs})
 
     reply = target.send(usual.add_to(message, target.settings), fresh=True)

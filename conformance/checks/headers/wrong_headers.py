@@ -15,7 +15,7 @@ from conformance.checks.support.wrong_requests import (
     send_json,
     send_raw,
 )
-from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.control_answers import find_differing_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError

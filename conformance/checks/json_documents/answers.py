@@ -17,6 +17,7 @@ from conformance.checks.support.documents import (
     require_answered_call,
 )
 from conformance.checks.support.inputs import make_empty_inputs
+from conformance.discovery.deployed_model import DeployedModel
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -24,10 +25,11 @@ from conformance.roles.model import MessageBuilder, Model
 from conformance.spec.check import Only, Row, check, claim, rows, rows_for_role
 from conformance.spec.extensions import BINARY, CLASSES, GRPC, HTTP
 from conformance.spec.fit import ANY, JSON, SCORED, SEVERAL_OUTPUTS, Fit
-from conformance.spec.text import format_shape
+from conformance.spec.text import escape_text, format_shape
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
+from conformance.wire.datatypes import INTEGERS
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message, RequestedOutput
 
@@ -80,7 +82,7 @@ def model_version_is_a_string(target: Target, model: Model, build_message: Messa
 @rows(
     *ANSWERS,
     *[Row(name, (None, shape), role="rank3") for name, shape in SEVERAL_ZEROS.items()],
-    Row("own-without-elements", (None,), fit=JSON),
+    Row("deployed-without-elements", (None,), fit=JSON),
 )
 def shape_counts_the_elements(
     target: Target, model: Model, build_message: MessageBuilder | None, shape: Sequence[int] = ()
@@ -129,11 +131,21 @@ def absent_members_are_left_out(target: Target, model: Model, build_message: Mes
 @rows(
     Row("identity", role="identity_bool"),
     Row("beside-others", role="multi"),
-    Row("own", fit=Fit(outputs=frozenset({"BOOL"}), is_json=True)),
+    Row("deployed", fit=Fit(outputs=frozenset({"BOOL"}), is_json=True)),
 )
 def bool_is_true_or_false(target: Target, model: Model) -> None:
     """The server writes BOOL elements in JSON as true and false."""
     expect(target.infer(model.request(send="json"))).answered().free_of("bool-number")
+
+
+@check("json.integer-elements-are-numbers", requirements=("OIP-INTEGER-ELEMENTS", "OIP-JSON"))
+@rows(
+    *[Row(role, role=role) for role in ("identity_int64", "identity_uint64", "identity_int32", "multi")],
+    Row("deployed", fit=Fit(outputs=frozenset(INTEGERS), is_json=True)),
+)
+def integer_elements_are_numbers(target: Target, model: Model) -> None:
+    """The server writes integer elements in JSON as numbers, not as strings."""
+    expect(target.infer(model.request(send="json"))).answered().free_of("integer-string")
 
 
 @check("json.answer-is-json-in-utf-8", requirements="OIP-JSON")
@@ -227,13 +239,15 @@ def listed_outputs_come_alone(
     Row("multi-raw", (lambda m: m.request(),), role="multi", only=_CONTENTS),
     Row("multi-binary-by-default", (make_requester(binary_data_output=True),), role="multi", needs=BINARY, only=_FORM),
     Row("raw_two_outputs-binary-in", (lambda m: m.request(),), role="raw_two_outputs", needs=BINARY),
-    Row("own", (make_requester(),), fit=JSON),
-    Row("own-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
+    Row("deployed", (make_requester(),), fit=JSON),
+    Row("deployed-binary-by-default", (lambda m: m.request(binary_data_output=True),), needs=BINARY, fit=ANY),
 )
 def all_outputs_come_unasked(target: AnyTarget, model: Model, build_message: MessageBuilder) -> None:
     """The server returns all outputs of the model when the request lists none."""
     reply = target.infer(build_message(model))
     require_answered_call(reply)
+    if isinstance(model, DeployedModel) and set(reply.answer.names()) - set(model.declared_outputs):
+        raise BlockedError(f"{model.name} returns outputs that its metadata do not declare")
     _expect_outputs(reply, model.declared_outputs)
 
 
@@ -307,9 +321,9 @@ def _list_classified_output(model: Model) -> Sequence[RequestedOutput]:
     Row("batching", ("b-1",), role="batching"),
     Row("listed", ("l-1", "json", None, lambda _: _LISTED), role="multi"),
     Row("classes", ("c-1", "json", None, lambda _: _CLASSES), role="scores", needs=CLASSES),
-    Row("own-raw", (_IDS["accents"], "binary"), fit=ANY, only=_CONTENTS),
-    Row("own-listed", ("l-2", "json", None, _list_last_output), fit=JSON),
-    Row("own-classes", ("c-2", "json", None, _list_classified_output), fit=SCORED, needs=CLASSES),
+    Row("deployed-raw", (_IDS["accents"], "binary"), fit=ANY, only=_CONTENTS),
+    Row("deployed-listed", ("l-2", "json", None, _list_last_output), fit=JSON),
+    Row("deployed-classes", ("c-2", "json", None, _list_classified_output), fit=SCORED, needs=CLASSES),
 )
 def id_comes_back(
     target: AnyTarget,
@@ -322,8 +336,9 @@ def id_comes_back(
     """The server returns the id of a request unchanged; the id of an answer to a request without one is a string."""
     request = model.request(send=send, want=want, outputs=choose and choose(model), request_id=identity)
     reply = target.infer(request)
-    if not reply.succeeded and not target.infer(replace(request, id=None)).succeeded:
-        raise BlockedError("the server does not answer the request without an id either")
+    if not reply.succeeded and not (plain := target.infer(replace(request, id=None))).succeeded:
+        unmet = expect(plain).unmet("an answer", escape_text(plain.outcome()))
+        raise BlockedError("the server does not answer the request without an id either", unmet)
     _expect_id(reply, identity)
 
 

@@ -32,7 +32,7 @@ from conformance.spec.fit import JSON, Fit
 from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
-from conformance.wire.datatypes import INTEGERS, lookup
+from conformance.wire.datatypes import INTEGERS, MAX_EXACT_INTEGER, lookup
 from conformance.wire.edits import update
 from conformance.wire.finding import format_value
 from conformance.wire.request import Form, Message
@@ -74,7 +74,7 @@ def data_is_flat_or_nested(target: Target, model: Model, form: str, want: Form |
 
 def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
     """Return inputs whose answer shows the order in which the server read their elements."""
-    if not model.is_own_oracle:
+    if not model.is_deployed:
         return [make_distinct_tensor(model, model.sample()[0].shape)]
     return choose_revealing_inputs(model, reorder_by_columns)
 
@@ -82,11 +82,11 @@ def _choose_order_revealing_inputs(model: Model) -> Sequence[Tensor]:
 @check("json.data-is-returned-flat-or-nested", requirements="OIP-DATA")
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("rank0", "transpose", *_SHAPED_ROLES)],
-    Row("own", ("json",), fit=JSON),
+    Row("deployed", ("json",), fit=JSON),
 )
 def data_is_returned_flat_or_nested(target: Target, model: Model, send: Form = "binary") -> None:
     """The server writes JSON data in row-major order, flat or nested according to the shape."""
-    tensors = model.sample() if model.is_own_oracle else [make_distinct_tensor(model, model.sample()[0].shape)]
+    tensors = model.sample() if model.is_deployed else [make_distinct_tensor(model, model.sample()[0].shape)]
     reply = target.infer(model.request(tensors, send=send))
     with block_if(lambda: send == "binary" and not is_carried_as_binary(target, model, tensors, "read"), _UNCARRIED):
         expect(reply).tensors(model.find_outputs(tensors))
@@ -121,9 +121,6 @@ def _is_nested(data: Any, shape: Sequence[int]) -> bool:
 # well; floats are compared within tolerance, as everywhere.
 
 Texts = Mapping[str, Any]  # the text of an element -> its value
-
-# Many implementations read larger JSON numbers as doubles (RFC 8259, 6).
-MAX_EXACT_INTEGER = 2**53 - 1
 
 
 def _spell_limits(datatype: str) -> Texts:
@@ -285,7 +282,7 @@ INTEGER_SPELLINGS: Mapping[str, Texts] = {
         for datatype in ("INT32", "INT64")
         for name, group in INTEGER_SPELLINGS.items()
     ],
-    Row("own-with-a-point", (WITH_A_POINT,), fit=Fit(some_input=WITH_A_POINT.datatypes, is_json=True)),
+    Row("deployed-with-a-point", (WITH_A_POINT,), fit=Fit(some_input=WITH_A_POINT.datatypes, is_json=True)),
 )
 def integers_written_otherwise(
     target: Target, model: Model, elements: Sequence[tuple[str, int]] | ElementRewriting

@@ -20,7 +20,7 @@ from conformance.checks.support.documents import (
     require_answered_call,
 )
 from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
-from conformance.discovery.deployed_model import DeployedModel
+from conformance.discovery.deployed_model import NESTED_DATA, DeployedModel
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -86,8 +86,8 @@ _FORM = Only(HTTP, "calls cannot ask for the form of an output")
     Row("raw", (_build_raw_request, _expect_tensors), role="raw_fixed", needs=RAW),
     Row("raw-of-a-batch", (_build_raw_request, _expect_tensors), role="raw_batching", needs=RAW),
     Row("classes", (_request_classes, _expect_classes), role="scores", needs=CLASSES),
-    Row("own-json", (make_requester(), _expect_tensors), fit=JSON),
-    Row("own-binary", (lambda m: m.request(want="binary"), _expect_tensors), needs=BINARY, fit=ANY),
+    Row("deployed-json", (make_requester(), _expect_tensors), fit=JSON),
+    Row("deployed-binary", (lambda m: m.request(want="binary"), _expect_tensors), needs=BINARY, fit=ANY),
 )
 def path_with_a_version_does_the_same(
     target: AnyTarget, model: Model, build_request: MessageBuilder, expect_right: Expectation
@@ -239,15 +239,13 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 # --- a plain request ---------------------------------------------------------------------------------------------------
 
 
-@check(
-    "json.plain-request-is-answered",
-    requirements=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"),
-    infers=False,
-    only=Only(HTTP, "GRPC-TYPED and GRPC-RAW say it of either form of contents"),
-)
-@rows(*make_role_rows(), Row("own", fit=ANY))
-def plain_request_is_answered(target: Target, model: Model) -> None:
+@claim("json.plain-request-is-answered", requirements=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
+@rows(*make_role_rows(), Row("deployed", fit=ANY))
+def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
     """The server answers a plain inference request with status 200 and the correct outputs."""
+    if isinstance(target, GrpcTarget):
+        _expect_answered_plain_call(target, model)
+        return
     if isinstance(model, DeployedModel) and model.tensors and (model.trouble or model.demands):
         _expect_any_answer(target.infer(model.build_plain_json_request()), model)
     request = model.request(send="json") if model.is_json_capable else model.request(want="binary")
@@ -261,11 +259,35 @@ def plain_request_is_answered(target: Target, model: Model) -> None:
     expect_or_attribute_to_isolation(target, reply, lambda found: _expect_outputs(found, model))
 
 
+# Codes of gRPC for a model that is not there, and for a client that may not use it; no document forbids either.
+_NOT_SERVED = ("NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED")
+
+
+def _expect_answered_plain_call(target: GrpcTarget, model: Model) -> None:
+    """Expect an answer to a plain call in typed or in raw contents; GRPC-TYPED and GRPC-RAW are about its tensors.
+
+    Raises:
+        BlockedError: the model is not served to this client, or no control shows that its inputs are right.
+    """
+    for request in target.build_good_requests(model):
+        if (reply := target.infer(request)).succeeded:
+            return
+    outcome, is_http_judged = escape_text(reply.outcome()), HTTP in target.over_http.settings.transports
+    if reply.exchange.code in _NOT_SERVED:
+        raise BlockedError(f"{model.name} is not served over gRPC: {outcome}")
+    if is_http_judged and (refusal := target.over_http.find_plain_refusal(model)):
+        raise BlockedError(f"{model.name} answers no plain request over HTTP either: {escape_text(refusal.outcome())}")
+    if model.is_deployed and not is_http_judged:
+        raise BlockedError(f"{model.name} may need other inputs: {outcome}")
+    expect(reply, "OIP-ENDPOINTS" if reply.status in ABSENT_STATUSES else "OIP-ANSWER").answered()
+
+
 def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
     """Expect an answer with every declared output, whatever its values are."""
     if model.demands and not reply.succeeded:
         expected = f"an answer, as to the same request with {model.demands}"
-        raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement="OIP-ANSWER")
+        requirement = "OIP-DATA" if model.demands == NESTED_DATA else "OIP-ANSWER"
+        raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement=requirement)
     for name in model.declared_outputs:
         expect(reply, "OIP-ANSWER").output(name)
 

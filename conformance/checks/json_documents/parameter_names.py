@@ -2,15 +2,20 @@
 
 A name may be any string. Servers read names into objects, maps and attributes of programming languages, in which some
 names have a special meaning. A server may limit the contents of strings (RFC 8259, 9), so that it may refuse a name, as
-some parsers refuse `__proto__`; but it must not misread it, or fail at it.
+some parsers refuse `__proto__`; but it must not misread it, or fail at it. An error with status 500 refuses control
+characters such as NUL, as frameworks answer an exception of a parser, and is advised against.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.checks.support.classes import read_texts
+from conformance.expect.class_texts import CLASS_DATATYPES
 from conformance.expect.expectation import expect
+from conformance.expect.refusals import expect_refusal_status, is_error_object
 from conformance.expect.unmet import BlockedError, NotApplicableError, is_met
 from conformance.roles.model import Model, RequestBuilder
 from conformance.spec.check import Row, check, rows
@@ -34,6 +39,8 @@ NAMES: Mapping[str, Sequence[str]] = {
     "blank": ("", " "),
 }
 EVERY_NAME = {"every-name": [name for names in NAMES.values() for name in names]}
+CONTROL_CHARACTERS = re.compile("[\0-\x1f]")
+SERVER_ERROR = 500
 # Values of the parameters, used in turn.
 VALUES = ("text", 3, True, 0.5)
 # Adds parameters to a document, in front of those that it has or behind them.
@@ -118,7 +125,7 @@ def parameter_of_any_name_is_like_others(
     """
     request = build_request(model)
     plain = target.send(request.message(), fresh=True)
-    if not plain.succeeded or any(output.array is None for output in plain.answer.outputs):
+    if not plain.succeeded or any(_read_elements(plain, output) is None for output in plain.answer.outputs):
         raise BlockedError("the answer to the request without further parameters is also wrong")
     reply = target.send(_add_parameters(request, place, added), fresh=True)
     if is_met(lambda: _expect_same_outputs(reply, plain)):
@@ -126,12 +133,17 @@ def parameter_of_any_name_is_like_others(
     usual = target.send(_add_parameters(request, place, _rename_to_usual_names(added)), fresh=True)
     if not is_met(lambda: _expect_same_outputs(usual, plain)):
         raise NotApplicableError(f"the same parameters of the {place} under usual names are not ignored either")
-    if not is_client_refused(reply):
-        _expect_same_outputs(reply, plain)
+    raised: Reply | None = None
     for name, value in added.items():  # one at a time, so that a refused name hides no other
         one = target.send(_add_parameters(request, place, {name: value}), fresh=True)
-        if not is_client_refused(one):
+        if one.status == SERVER_ERROR and is_error_object(one) and CONTROL_CHARACTERS.search(name):
+            raised = raised or one
+        elif not is_client_refused(one):
             _expect_same_outputs(one, plain)
+    if raised is not None and reply.is_refusal:
+        expect_refusal_status(raised)
+    if not is_client_refused(reply):
+        _expect_same_outputs(reply, plain)
     raise NotApplicableError(f"the target refuses such names: {escape_text(reply.outcome())}")
 
 
@@ -164,13 +176,19 @@ def _expect_same_outputs(reply: Reply, plain: Reply) -> None:
     """Expect the outputs of `plain`, the reply to the request without further parameters, in the same encoding."""
     for right in plain.answer.outputs:
         found = expect(reply).output(right.name)
-        if _describe_output(found) != _describe_output(right):
+        expected, actual = _describe_output(plain, right), _describe_output(reply, found)
+        if actual != expected:
             raise expect(reply).unmet(
-                f"{right.name} as without further parameters: {escape_text(_describe_output(right), 120)}",
-                escape_text(_describe_output(found), 120),
+                f"{right.name} as without further parameters: {escape_text(expected, 120)}", escape_text(actual, 120)
             )
 
 
-def _describe_output(output: Output) -> str:
-    elements = "elements that cannot be read" if output.array is None else format_elements(output.array)
+def _describe_output(reply: Reply, output: Output) -> str:
+    elements = _read_elements(reply, output) or "elements that cannot be read"
     return f"{output.datatype} {output.shape} {'as binary data' if output.binary else 'as JSON'}: {elements}"
+
+
+def _read_elements(reply: Reply, output: Output) -> str | None:
+    if output.array is None:
+        return ", ".join(read_texts(reply, output.name)) if output.datatype in CLASS_DATATYPES else None
+    return format_elements(output.array)

@@ -24,6 +24,7 @@ from conformance.spec.text import escape_text
 from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.finding import format_value
+from conformance.wire.json_data import flatten
 from conformance.wire.json_writing import JsonStyle, write_escaped, write_first_escaped, write_plain
 from conformance.wire.request import Form, InferRequest, Message, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -90,7 +91,7 @@ def _expect_some_outputs(reply: Reply, model: Model) -> None:
 
 
 OWN = RequestKind(None, (), _request_some_outputs(send="json"), _expect_some_outputs, JSON)
-OWN_BINARY = RequestKind(
+DEPLOYED_BINARY = RequestKind(
     None, BINARY, _request_some_outputs(want="binary", binary_data_output=True), _expect_some_outputs, ANY
 )
 LISTED_OUTPUTS = ("OUT_BYTES", "OUT_FP32", "OUT_BOOL")
@@ -191,7 +192,7 @@ USUAL_TRIALS = 4
         for form, request_kind in FORMS.items()
     ],
     *[OWN.build_row(name, STYLES[name]) for name in OWN_STYLES],
-    OWN_BINARY.build_row("members-backwards-of-binary-data", STYLES["members-backwards"]),
+    DEPLOYED_BINARY.build_row("members-backwards-of-binary-data", STYLES["members-backwards"]),
 )
 def request_written_otherwise_is_the_same(
     target: Target, model: Model, request_kind: RequestKind, style: JsonStyle
@@ -339,7 +340,7 @@ _FOR_ANY_MODEL = ("control-characters", "accents", "a-byte-that-is-never-utf-8")
 def strings_are_escaped(target: Target, model: Model, text: bytes, send: Form) -> None:
     """The server escapes any bytes in a JSON string as valid JSON, or refuses the request."""
     tensors = (
-        [_fill_strings(tensor, text) for tensor in model.sample()] if model.is_own_oracle else [model.tensor([text])]
+        [_fill_strings(tensor, text) for tensor in model.sample()] if model.is_deployed else [model.tensor([text])]
     )
     reply = target.infer(model.request(tensors, send=send, want="json" if send == "binary" else None))
     if reply.succeeded:
@@ -388,11 +389,11 @@ def _fill_strings(tensor: Tensor, text: bytes) -> Tensor:
 @check("json.nan-and-infinities", requirements=("OIP-JSON-NAN", "OIP-JSON", "BIN-SAME-AS-JSON-O"))
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("identity_fp32", "identity_fp64")],
-    Row("own", needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
+    Row("deployed", needs=BINARY, fit=Fit(some_input=WIDE_FLOATS, outputs=WIDE_FLOATS)),
 )
 def nan_and_infinities(target: Target, model: Model) -> str:
     """The server refuses NaN and infinities in a JSON answer, or writes them as valid JSON."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         return _judge_own_non_finite(target, model)
     reply = target.infer(model.request([model.tensor([float("nan"), float("inf"), float("-inf")])]))
     if not reply.succeeded:
@@ -437,7 +438,7 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
         raise UnmetError("a refusal, or valid JSON, such as null or strings", "bare words: NaN, Infinity", reply)
     output = expect(reply, "BIN-SAME-AS-JSON-O").output(names[0])
     data = [] if output.binary else (reply.answer.document or {})["outputs"][output.index].get("data")
-    if isinstance(data, list) and not all(map(_may_be_non_finite, _flatten(data))):
+    if isinstance(data, list) and not all(map(_may_be_non_finite, flatten(data, ()))):
         expected = "NaN, Infinity and -Infinity, as in the binary data"
         raise UnmetError(expected, f"data {format_value(data)}", reply, requirement="BIN-SAME-AS-JSON-O")
     return "binary data" if output.binary else f"data {format_value(data)}"
@@ -446,11 +447,6 @@ def _judge_own_non_finite(target: Target, model: Model) -> str:
 def _has_none_finite(array: np.ndarray[Any, Any] | None) -> bool:
     """Say whether an array has elements and all are NaN or infinite."""
     return array is not None and bool(array.size) and not np.isfinite(array).any()
-
-
-def _flatten(data: list[Any]) -> list[Any]:
-    """Return the elements of nested arrays as a flat list."""
-    return [one for item in data for one in (_flatten(item) if isinstance(item, list) else [item])]
 
 
 def _may_be_non_finite(value: Any) -> bool:

@@ -14,6 +14,7 @@ from conformance.checks.support.controls import find_answer_form
 from conformance.checks.support.documents import (
     expect_answered_call,
     expect_document,
+    expect_extension_listed,
     expect_listed_once,
     expect_requested_name,
     find_other_role,
@@ -45,27 +46,19 @@ from conformance.wire.request import ABSENT, InferRequest
 @check("metadata.binary-tensor-data-is-listed", requirements="BIN-LISTED")
 def binary_tensor_data_is_listed(target: Target) -> None:
     """The server's metadata list the extension binary_tensor_data."""
-    _expect_extension_listed(target, "binary_tensor_data")
+    expect_extension_listed(target, "binary_tensor_data")
 
 
 @claim("metadata.classification-is-listed", requirements="CLS-LISTED", infers=False)
 def classification_is_listed(target: AnyTarget) -> None:
     """The server's metadata list the extension classification."""
-    _expect_extension_listed(target, "classification")
+    expect_extension_listed(target, "classification")
 
 
 @check("metadata.server-metadata-is-well-formed", requirements="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
     """The server's metadata are an object with name, version and an array of extensions."""
     expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
-
-
-def _expect_extension_listed(target: AnyTarget, name: str) -> None:
-    reply = target.describe()
-    expect_answered_call(reply)
-    listed = (reply.answer.document or {}).get("extensions")
-    if not isinstance(listed, list) or name not in listed:
-        raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
 
 
 # --- its models -------------------------------------------------------------------------------------------------------
@@ -81,7 +74,7 @@ VERSIONED_ROLES = ("identity_int32", "identity_bool", "rank0", "multi", "scores_
     requirements=("OIP-MODEL-METADATA", "OIP-MODEL-NAME-ASKED"),
     infers=False,
 )
-@rows(*[Row(name, role=name) for name in load()], Row("own", (True,), fit=ANY))
+@rows(*[Row(name, role=name) for name in load()], Row("deployed", (True,), fit=ANY))
 def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deployed: bool = False) -> None:
     """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
     target.describe(model)  # repeated metadata may differ
@@ -213,7 +206,7 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @claim("metadata.answer-has-the-declared-outputs", requirements=("OIP-MODEL-METADATA", "OIP-OUTPUTS-ALL"))
-@rows(Row("own", fit=ANY))
+@rows(Row("deployed", fit=ANY))
 def answer_has_the_declared_outputs(target: AnyTarget, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
     signature = _read_signature(target, model)

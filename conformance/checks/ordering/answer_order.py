@@ -73,7 +73,7 @@ _SEVERAL = Fit(min_inputs=2, min_outputs=2, is_json=True)
 
 
 @check("ordering.empty-output-between-others-takes-no-bytes", requirements="BIN-ORDER-O", role="multi")
-@rows("IN_BOOL", "IN_FP32", Row("own", (None,), fit=_SEVERAL))
+@rows("IN_BOOL", "IN_FP32", Row("deployed", (None,), fit=_SEVERAL))
 def empty_output_between_others_takes_no_bytes(target: Target, multi: Model, empty: str | None) -> None:
     """An empty binary output takes no bytes between two others."""
     if empty is None:

@@ -123,7 +123,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
     Returns False for the model of a role, and if a deployed model reads single binary inputs and two binary inputs
     together correctly: then the number of inputs is the cause, not their order.
     """
-    if not model.is_own_oracle:
+    if not model.is_deployed:
         return False
     declared = model.sample()
     if is_right(target, model, declared) or is_right_in_name_order(target, model, declared):
@@ -136,7 +136,7 @@ def _is_every_order_misread(target: Target, model: Model) -> bool:
 
 def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a deployed model misreads the inputs as JSON in this order, or JSON cannot represent all inputs."""
-    return model.is_own_oracle and (bool(model.binary_inputs) or not is_right(target, model, tensors, "json"))
+    return model.is_deployed and (bool(model.binary_inputs) or not is_right(target, model, tensors, "json"))
 
 
 @check("ordering.inputs-without-elements-change-no-order", requirements="BIN-ORDER-I")
@@ -150,7 +150,7 @@ def _is_misread_in_json(target: Target, model: Model, tensors: Sequence[Tensor])
         for order in (INPUTS, INPUTS[::-1], (*INPUTS[2:], *INPUTS[:2]))
         for empty in (*[(name,) for name in order], order[::2], order[1:3])
     ],
-    Row("own-first-one-empty-in-reverse", (None, None), fit=Fit(min_inputs=3, is_json=True)),
+    Row("deployed-first-one-empty-in-reverse", (None, None), fit=Fit(min_inputs=3, is_json=True)),
 )
 def inputs_without_elements_change_no_order(
     target: Target, multi: Model, order: Names | None, empty: Names | None
@@ -203,7 +203,7 @@ def _drop_elements(tensor: Tensor) -> Tensor:
 )
 def json_inputs_take_no_bytes(target: Target, model: Model, order: Order, choose: Order) -> None:
     """JSON inputs between binary ones take none of the bytes after the JSON."""
-    declared = require_several_inputs(model) if model.is_own_oracle else make_tensors(model)
+    declared = require_several_inputs(model) if model.is_deployed else make_tensors(model)
     names = order(tuple(tensor.name for tensor in declared))
     tensors, binary = sort_tensors(declared, names), {*choose(names), *model.binary_inputs}
     sent = [tensor for tensor in tensors if tensor.name in binary]

@@ -82,7 +82,7 @@ def keep_two_elements(tensor: Tensor) -> Tensor:
 
 def make_sample(model: Model) -> list[Tensor]:
     """Return inputs of different outputs; the inputs of the role `multi` have different sizes in bytes."""
-    if model.is_own_oracle or model.role.name != "multi":
+    if model.is_deployed or model.role.name != "multi":
         return list(choose_inputs_of_distinct_outputs(model))
     salt = model.salt
     values = {
@@ -99,7 +99,7 @@ def make_tensors(multi: Model) -> list[Tensor]:
 
     For a deployed model, return sample inputs.
     """
-    if multi.is_own_oracle:
+    if multi.is_deployed:
         return list(multi.sample())
     salt = multi.salt
     values = {

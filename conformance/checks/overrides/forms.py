@@ -191,13 +191,13 @@ def _expect_right_output(target: Target, model: Model, reply: Reply, name: str) 
         for default, listed in ((ABSENT, True), (False, True), (True, UNLISTED), (True, False))
         for role in ("identity_int32", "identity_bytes")
     ],
-    Row("own", (ABSENT, True), fit=JSON, requirements=(TABLE[ABSENT, True][1],)),
+    Row("deployed", (ABSENT, True), fit=JSON, requirements=(TABLE[ABSENT, True][1],)),
 )
 def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, listed: Any) -> None:
     """The server returns an empty output in the requested encoding."""
     names = [spec.name for spec in model.role.outputs]
     outputs = None if listed is UNLISTED else [RequestedOutput(name, listed) for name in names]
-    tensors = make_empty_inputs(target, model) if model.is_own_oracle else [model.tensor([], [0])]
+    tensors = make_empty_inputs(target, model) if model.is_deployed else [model.tensor([], [0])]
     reply = target.infer(model.request(tensors, send="json", outputs=outputs, binary_data_output=default))
     if not is_refused_as_json_too(target, model, tensors, reply):
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _describe_parameters(default, listed))
@@ -210,7 +210,7 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
 @rows(
     Row("scores", (SCORES,), role="scores", needs=CLASSES),
     Row("batch", (ITEMS,), role="scores_batching_labelled", needs=CLASSES),
-    Row("own", (None,), fit=SCORED, needs=CLASSES),
+    Row("deployed", (None,), fit=SCORED, needs=CLASSES),
 )
 def classes_under_binary_data_output(target: Target, model: Model, values: Any) -> str:
     """The server returns classes under binary_data_output true as binary data or JSON."""
@@ -220,5 +220,5 @@ def classes_under_binary_data_output(target: Target, model: Model, values: Any) 
     reply = request_classes(target, model.request(tensors, send="json", outputs=wanted, binary_data_output=True))
     right = read_texts(ask(target, model, tensors, *wanted), name)
     with block_if(lambda: not are_strings_written_right(target, right, reply.answer.output(name)), ALSO_WRONG_AS_BYTES):
-        expect_class_strings(reply, name, right, "CLS-BINARY", near=scores if model.is_own_oracle else None)
+        expect_class_strings(reply, name, right, "CLS-BINARY", near=scores if model.is_deployed else None)
     return "binary data" if expect(reply).output(name).binary else "JSON"

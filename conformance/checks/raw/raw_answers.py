@@ -14,7 +14,7 @@ from conformance.checks.support.changed_tensors import (
     fill_with_byte_order_neutral_values,
     halve_strings,
 )
-from conformance.checks.support.controls import is_right_alone, is_wrong_if_accepted
+from conformance.checks.support.controls import is_written_right, is_wrong_if_accepted
 from conformance.checks.support.inputs import Change, find_model_with_alterable_inputs, require_distinguished_inputs
 from conformance.discovery.deployed_model import encode_raw_body
 from conformance.expect.expectation import expect
@@ -56,7 +56,7 @@ def expect_agreement(
     if reply.succeeded and any(_is_answered_alike(target, model, reply, tensor) for tensor in candidates):
         return
     strings = [tensor for tensor in candidates if tensor.datatype == "BYTES"]
-    if reply.succeeded and not all(is_right_alone(target, tensor, "written") for tensor in strings):
+    if reply.succeeded and not all(is_written_right(target, tensor) for tensor in strings):
         raise BlockedError("the server also writes a single BYTES output wrong", unmet[0])
     raise BlockedError(NO_RAW_ANSWER, unmet[0]) if not is_simple_raw_answered(target) else unmet[0]
 

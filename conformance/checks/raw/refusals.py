@@ -83,11 +83,11 @@ def send_item(model: Model) -> Message:
 SEVERAL_INPUT_FAULTS = (
     Fault("two-inputs-bytes-of-both", "raw_two_inputs", Body(_COUNTING[:16])),
     Fault("four-inputs", "multi", Body(_COUNTING[:16])),
-    Fault("own-bytes-of-one", None, (), SEVERAL_INPUTS, start=_send_first_input),
+    Fault("deployed-bytes-of-one", None, (), SEVERAL_INPUTS, start=_send_first_input),
 )
 SEVERAL_VARIABLES = (
     Fault("four-variable-dimensions", "rank4", Body(_COUNTING[:64])),
-    Fault("own", None, (), ONE_INPUT, start=_send_variable_dimensions),
+    Fault("deployed", None, (), ONE_INPUT, start=_send_variable_dimensions),
 )
 WRONG_LENGTHS = [
     Fault(f"{role.replace('_', '-')}-{size}-bytes", role, Body(_COUNTING[:size]))
@@ -102,7 +102,7 @@ WITHOUT_HEADER = (
         tensors=lambda model: [model.tensor([b"hello"])],
     ),
     Fault(
-        "own-without-its-header",
+        "deployed-without-its-header",
         None,
         set_length(),
         ONE_INPUT,
@@ -149,7 +149,7 @@ def several_variable_dimensions_are_refused(target: Target, model: Model, refusa
 @check("raw.other-bytes-shapes-are-refused", requirements=("RAW-BYTES-SHAPE-SAFE", "RAW-BYTES-SHAPE"))
 @rows(
     *[Row(fault, (body, readings), role=role) for fault, role, body, readings in BYTES_BODIES],
-    Row("own", (b"hello", None), fit=STRINGS, requirements=("RAW-BYTES-SHAPE-SAFE",)),
+    Row("deployed", (b"hello", None), fit=STRINGS, requirements=("RAW-BYTES-SHAPE-SAFE",)),
 )
 def other_bytes_shapes_are_refused(
     target: Target, model: Model, body: bytes, readings: Sequence[Sequence[bytes]] | None
@@ -188,8 +188,8 @@ def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) 
 @check("raw.body-that-does-not-fit-is-refused", requirements="RAW-SIZE")
 @rows(
     *_make_rows("RAW-SIZE"),
-    Row("own-without-its-last-byte", (-1,), fit=NUMBERS),
-    Row("own-with-a-byte-more", (1,), fit=NUMBERS),
+    Row("deployed-without-its-last-byte", (-1,), fit=NUMBERS),
+    Row("deployed-with-a-byte-more", (1,), fit=NUMBERS),
 )
 def body_that_does_not_fit_is_refused(target: Target, model: Model, refusal: Refusal | int) -> None:
     """The server refuses a raw body that does not fill the input exactly."""

@@ -62,8 +62,8 @@ OPAQUE = (
 @check("raw.header-0-makes-the-body-data", requirements="RAW-HEADER-ZERO")
 @rows(
     *[Row(name, (body,), role="identity_uint8") for name, body in OPAQUE],
-    Row("own", ("plain",), fit=ONE_INPUT),
-    *[Row(f"own-{name}", (name,), fit=FLOATS) for name in ("open-brace", "blanks")],
+    Row("deployed", ("plain",), fit=ONE_INPUT),
+    *[Row(f"deployed-{name}", (name,), fit=FLOATS) for name in ("open-brace", "blanks")],
 )
 def header_0_makes_the_body_data(target: Target, model: Model, body: bytes | str) -> None:
     """The server reads the whole body as tensor data when the inference header is 0."""
@@ -90,9 +90,9 @@ ENCODED = (
     *[Row(role.replace("_", "-"), (None,), role=role) for role in ENCODED],
     Row("64-kib", ((16384,),), role="cast_int32_fp32"),
     Row("1-mib", ((131072,),), role="identity_int64"),
-    Row("own", (None, list), fit=NUMBERS),
-    Row("own-fractions", (None, fill_floats_with_fractions), fit=FLOATS),
-    Row("own-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
+    Row("deployed", (None, list), fit=NUMBERS),
+    Row("deployed-fractions", (None, fill_floats_with_fractions), fit=FLOATS),
+    Row("deployed-64-kib", (None, "large"), fit=replace(FLOATS, is_variable=True)),
 )
 def body_is_binary_tensor_data(
     target: Target, model: Model, shape: Sequence[int] | None, own_change: Change | str | None = None
@@ -118,7 +118,7 @@ TYPES = (("as-json", JSON), ("without-content-type", None))
 @check("raw.request-of-another-type-is-served", requirements="RAW-CONTENT-TYPE-OTHER")
 @rows(
     *[Row(name, (content_type,), role="identity_uint8") for name, content_type in TYPES],
-    *[Row(f"own-{name}", (content_type, True), fit=ONE_INPUT) for name, content_type in TYPES],
+    *[Row(f"deployed-{name}", (content_type, True), fit=ONE_INPUT) for name, content_type in TYPES],
 )
 def request_of_another_type_is_served(
     target: Target, model: Model, content_type: str | None, is_deployed: bool = False
@@ -152,7 +152,7 @@ def request_of_another_type_is_served(
     Row("two-outputs", role="raw_two_outputs"),
     Row("batching", role="raw_batching"),
     Row("documented", role="documented_raw"),
-    Row("own", (True,), fit=ONE_INPUT),
+    Row("deployed", (True,), fit=ONE_INPUT),
 )
 def model_of_one_input_is_served(target: Target, model: Model, is_deployed: bool = False) -> None:
     """The server answers a raw request to a model with one input."""
@@ -172,7 +172,7 @@ def model_of_one_input_is_served(target: Target, model: Model, is_deployed: bool
     *[Row(f"alone-{size}", ((size,),), role="identity_fp64") for size in (1, 2, 7)],
     Row("alone-one-byte-elements", ((5,),), role="identity_bool"),
     Row("alone-two-byte-elements", ((5,),), role="identity_fp16"),
-    Row("own", (None,), fit=VARIABLE_NUMBERS),
+    Row("deployed", (None,), fit=VARIABLE_NUMBERS),
 )
 def variable_dimension_is_deduced(target: Target, model: Model, shape: Sequence[int] | None) -> None:
     """The server computes the variable dimension from the number of bytes."""
@@ -235,9 +235,9 @@ CONTENTS = (
 @check("raw.bytes-of-one-element-are-served", requirements="RAW-BYTES")
 @rows(
     *CONTENTS,
-    Row("own", (None,), fit=STRINGS),
-    Row("own-nul", (None, b"a\x00b\x00"), fit=STRINGS),
-    Row("own-256-bytes", (None, b"x" * 256), fit=STRINGS),
+    Row("deployed", (None,), fit=STRINGS),
+    Row("deployed-nul", (None, b"a\x00b\x00"), fit=STRINGS),
+    Row("deployed-256-bytes", (None, b"x" * 256), fit=STRINGS),
 )
 def bytes_of_one_element_are_served(
     target: Target, model: Model, content: bytes | None, own_content: bytes = b""
@@ -288,7 +288,7 @@ ANSWERS = (
     Row("two-outputs-alike", role="documented_raw"),
     Row("batching", role="raw_batching"),
     Row("bytes", role="raw_bytes_one"),
-    Row("own", (True,), fit=ONE_INPUT),
+    Row("deployed", (True,), fit=ONE_INPUT),
 )
 
 

@@ -13,14 +13,14 @@ from conformance.roles.model import Model
 from conformance.spec.check import Row
 from conformance.spec.text import escape_text
 from conformance.transport.any_target import AnyTarget
+from conformance.transport.broken_request import BUSY_STATUSES
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.target import Target
 from conformance.transport.unreachable import TargetLostError
 from conformance.wire.request import Message
 
 MAX_TRIES = 6  # at the first plain request: a server may still be busy with the requests of another row
-# Statuses of an overloaded server, and pauses in seconds between attempts, so that it can finish earlier requests.
-BUSY_STATUSES = (429, 503)
+# Pauses in seconds between attempts, so that an overloaded server can finish earlier requests.
 PAUSES_S = (0.1, 0.2, 0.4, 0.8)
 CLOSED_KINDS = (FailureKind.CLOSED, FailureKind.BROKEN)
 # Failures that leave a client waiting. An unreadable answer, such as a head of 1 MB, counts as an end instead.

@@ -57,7 +57,7 @@ EIGHT_BYTES = (
 )
 def input_takes_the_bytes_it_declares(target: Target, model: Model, binary: tuple[str, ...], count: int) -> None:
     """The server gives each binary input as many bytes as its binary_data_size says."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         _expect_all_inputs_read(
             target, model, model.build_salted_inputs(count, model.salt) if count else require_several_inputs(model)
         )
@@ -139,7 +139,7 @@ _BY_DEFAULT: Mapping[str, Any] = {"binary_data_output": True}
 )
 def binary_output_states_its_size(target: Target, model: Model, asked: Mapping[str, Any] = _LISTED) -> None:
     """The server states the size of a binary output as an integer equal to its number of bytes."""
-    sends = model.binary_inputs if model.is_own_oracle or model.role.is_json_capable else "binary"
+    sends = model.binary_inputs if model.is_deployed or model.role.is_json_capable else "binary"
     _expect_sizes(target.infer(model.request(send=sends, **asked)), model)
 
 
@@ -148,7 +148,7 @@ def binary_output_states_its_size(target: Target, model: Model, asked: Mapping[s
     Row("beside-another", ([0, 2], ("NUMBERS", "TEXTS")), role="emit"),
     Row("behind-another", ([3, 0], ("NUMBERS", "TEXTS")), role="emit"),
     Row("alone", ([0, 0], ("NUMBERS",)), role="emit"),
-    Row("own", (None, ()), fit=ANY),
+    Row("deployed", (None, ()), fit=ANY),
 )
 def output_without_elements_states_its_size(
     target: Target, model: Model, counts: list[int] | None, names: tuple[str, ...]
@@ -247,7 +247,7 @@ def json_output_has_data_and_no_size(target: Target, model: Model, want: object)
 
 
 @check("sizes.json-output-without-elements-has-data", requirements="BIN-DATA-WITHOUT-SIZE", role="emit")
-@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]), Row("own", (None,), fit=ANY))
+@rows(("numbers", [0, 2]), ("strings", [3, 0]), ("both", [0, 0]), Row("deployed", (None,), fit=ANY))
 def json_output_without_elements_has_data(target: Target, model: Model, counts: list[int] | None) -> None:
     """The server writes an empty `data` array for an empty JSON output."""
     names = require_json_outputs(model)

@@ -21,6 +21,13 @@ OTHER_FORM: dict[Form, Form] = {"json": "binary", "binary": "json"}
 # The first is the usual one of a form; the last is what curl sends unless it is told otherwise.
 MEDIA_TYPES: dict[str, str] = {"json": JSON, "octets": OCTET_STREAM, "form": "application/x-www-form-urlencoded"}
 _OWN_MEDIA: dict[Form, str] = {"json": "json", "binary": "octets"}
+# Whether a call is answered, and the form of its strings -> the requirement of an answer with wrong values.
+_WRONG_VALUES: dict[tuple[bool, Form], str] = {
+    (False, "json"): "OIP-ANSWER",
+    (False, "binary"): "BIN-BYTES-I",
+    (True, "json"): "GRPC-TYPED",
+    (True, "binary"): "GRPC-RAW-BYTES",
+}
 _TYPES = Only(HTTP, "a call has one content type")
 # Strings of about this length: a long one may exceed a limit of its own, and many short ones are slow to parse. Their
 # text has what separates the fields of a form.
@@ -54,8 +61,9 @@ def large_body_is_answered(target: AnyTarget, model: Model, size: int, form: For
         return target.send(message.with_header("Content-Type", MEDIA_TYPES[media]) if media else message, fresh=True)
 
     def expect_answer(reply: Reply, length: int) -> None:
-        missing = attribution.attribute_missing_answer(reply) if reply.status is None else None
-        expect(reply, missing).tensors(model.expected(make_strings(model, length)))
+        about = _WRONG_VALUES[reply.is_over_grpc, form] if reply.succeeded else None
+        about = attribution.attribute_missing_answer(reply) if reply.status is None else about
+        expect(reply, about).tensors(model.expected(make_strings(model, length)))
 
     reply = send(form, size * MIB)
     if reply.is_refusal and media:

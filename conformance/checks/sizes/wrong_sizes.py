@@ -20,7 +20,7 @@ from conformance.checks.support.deployed_models import to_json
 from conformance.checks.support.inputs import require_several_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
 from conformance.checks.support.wrong_requests import Fault, Start, WrongRequest, send_binary
-from conformance.discovery.control_oracle import as_tensor
+from conformance.discovery.control_answers import read_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive, expect_refusal
 from conformance.expect.unmet import BlockedError, UnmetError, is_met
@@ -68,7 +68,7 @@ def data_beside_a_size_shifts_no_tensor(
     target: Target, model: Model, both: str, other: str, data: list[object]
 ) -> None:
     """The server refuses an input with both `data` and a size, or reads the next input correctly."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         _expect_refused_or_either_value(target, model)
         return
     sample = {tensor.name: tensor for tensor in model.sample()}
@@ -173,7 +173,7 @@ def _expect_refused_or_unchanged(
         return reply
     nondeterministic = {spec.name for spec in model.role.outputs} - set(model.list_comparable_outputs())
     outputs = [output for output in right.answer.outputs if output.name not in nondeterministic]
-    tensors = [tensor for output in outputs if (tensor := as_tensor(output, model.noise.get(output.name, 0)))]
+    tensors = read_outputs(model, outputs)
     if not (alternatives and is_met(lambda: expect(reply).tensors(alternatives))):
         expect(reply, requirement).tensors(
             [tensor for tensor in tensors if tensor.name == (output_name or tensor.name)]

@@ -75,7 +75,7 @@ def _make_json_request(model: Model, tensors: Sequence[Tensor] | None = None) ->
 
 def _make_two_byte_characters_request(model: Model) -> SaltedRequest:
     """Return a JSON request with a string that has a character of two bytes."""
-    return _make_json_request(model, fill_strings(model.sample(), ["é".encode()]) if model.is_own_oracle else None)
+    return _make_json_request(model, fill_strings(model.sample(), ["é".encode()]) if model.is_deployed else None)
 
 
 def _make_binary_request(model: Model, tensors: Sequence[Tensor] | None = None) -> SaltedRequest:

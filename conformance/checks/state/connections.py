@@ -146,6 +146,8 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
             return
         if BEFORE in places:
             _expect_no_silence(reply)
+        elif _is_silent(reply) and any(map(_is_silent, target.send_on_one_connection(messages))):
+            raise BlockedError("the same requests are not answered one after another on one connection either")
         if message not in reads:
             expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
         elif is_busy(reply) or is_busy(alone[message.path]):  # a server may limit the rate of requests
@@ -157,8 +159,12 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
 
 def _expect_no_silence(reply: Reply) -> None:
     """Expect an answer to a request that was pipelined after a POST, or a closed connection."""
-    if reply.status is None and reply.has_failed(FailureKind.TIMEOUT):
+    if _is_silent(reply):
         raise expect(reply, AFTER_POST).unmet("an answer, or a closed connection", escape_text(reply.outcome()))
+
+
+def _is_silent(reply: Reply) -> bool:
+    return reply.status is None and reply.has_failed(FailureKind.TIMEOUT)
 
 
 def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:

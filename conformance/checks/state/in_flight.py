@@ -6,14 +6,18 @@ from dataclasses import replace
 
 from conformance.checks.state.output_lists import list_output_lists, make_output_list_rows
 from conformance.checks.state.request_forms import is_closed_under_load
+from conformance.checks.support.class_expectations import are_classes_near
+from conformance.checks.support.ranked_inputs import Case as InputsAndOutput
 from conformance.checks.support.ranked_inputs import choose_inputs
 from conformance.checks.support.refusals import LIMIT_STATUSES
-from conformance.discovery.control_oracle import find_differing_outputs
+from conformance.discovery.control_answers import find_differing_outputs
+from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
 from conformance.spec.check import Row, claim, rows
 from conformance.spec.extensions import BINARY, CLASSES
 from conformance.spec.fit import SCORED
+from conformance.spec.text import escape_text
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.wire.finding import format_value
@@ -46,11 +50,13 @@ def requests_in_flight_are_answered_as_alone(target: AnyTarget, model: Model, ki
     messages = [target.message(_build_request(target, model, kind, number)) for number in range(count)]
     alone = [target.send(message) for message in messages]
     if not any(reply.succeeded for reply in alone):
-        raise BlockedError(f"a single request is not answered either: {alone[0].outcome()}")
-    for usual, found in zip(alone, target.send_together(messages), strict=True):
+        outcome = escape_text(alone[0].outcome())
+        unmet = expect(alone[0]).unmet("an answer", outcome)
+        raise BlockedError(f"a single request is not answered either: {outcome}", unmet)
+    for number, (usual, found) in enumerate(zip(alone, target.send_together(messages), strict=True)):
         if not usual.succeeded or found.status in LIMIT_STATUSES or is_closed_under_load(target, found):
             continue
-        if not _has_same_content(model, found, usual):
+        if not _has_same_content(model, found, usual, kind, number):
             expected = f"{_describe_answer(usual)}, as in the answer to the request alone"
             raise UnmetError(expected, _describe_answer(found), found)
 
@@ -59,7 +65,7 @@ def _build_request(target: AnyTarget, model: Model, kind: str, number: int) -> I
     """Return request `number` of a kind."""
     if kind not in KINDS:
         return _build_list_request(model, kind, number)
-    return (_build_own_request if model.is_own_oracle else _build_role_request)(target, model, kind, number)
+    return (_build_own_request if model.is_deployed else _build_role_request)(target, model, kind, number)
 
 
 def _build_list_request(model: Model, kind: str, number: int) -> InferRequest:
@@ -68,7 +74,7 @@ def _build_list_request(model: Model, kind: str, number: int) -> InferRequest:
     Every fifth request has many elements if the role allows that, so that it takes longer than the others.
     """
     lists = list_output_lists(model, kind)
-    is_large = number % 5 == 0 and not model.is_own_oracle and model.role.name in LARGE_ROLES
+    is_large = number % 5 == 0 and not model.is_deployed and model.role.name in LARGE_ROLES
     small = replace(model, salt=number // len(lists)).sample()
     tensors = model.build_salted_inputs(LARGE_COUNT, number) if is_large else small
     send, outputs = model.plain_input_form, lists[number % len(lists)]
@@ -92,9 +98,13 @@ def _build_own_request(_: AnyTarget, model: Model, kind: str, number: int) -> In
     del kind
     if model.noise:
         raise NotApplicableError(f"the outputs of {model.name} differ a little each time, and so do its classes")
-    tensors, right = choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
+    tensors, right = _choose_own_inputs(model, number)
     wanted = [RequestedOutput(right.name, classification=model.limit_classes(right, 1 + number % 4))]
     return model.request(tensors, send="json", outputs=wanted, request_id=f"request-{number}")
+
+
+def _choose_own_inputs(model: Model, number: int) -> InputsAndOutput:
+    return choose_inputs(replace(model, salt=number), model.find_classifiable_outputs()[0])
 
 
 def _choose_encoding(number: int) -> Form:
@@ -102,17 +112,27 @@ def _choose_encoding(number: int) -> Form:
     return "json" if number // len(MODELS) % 2 else "binary"
 
 
-def _has_same_content(model: Model, found: Reply, usual: Reply) -> bool:
+def _has_same_content(model: Model, found: Reply, usual: Reply, kind: str, number: int) -> bool:
     """Say whether two answers agree; for a deployed model, in its deterministic outputs and within tolerance."""
-    if not model.is_own_oracle or not found.succeeded:
+    if not model.is_deployed or not found.succeeded:
         return _summarize_content(found) == _summarize_content(usual)
     frames = [
         (_read_sent_id(reply), sorted((output.name, _is_binary(output, reply)) for output in reply.answer.outputs))
         for reply in (found, usual)
     ]
-    return frames[0] == frames[1] and not find_differing_outputs(
-        usual, found, model.list_comparable_outputs(), model.noise
-    )
+    differing = find_differing_outputs(usual, found, model.list_comparable_outputs(), model.noise)
+    texts = [[_list_texts(reply.answer.output(name)) for reply in (found, usual)] for name in differing]
+    if frames[0] != frames[1] or any(not text for pair in texts for text in pair):
+        return False
+    scores = _choose_own_inputs(model, number)[1] if texts and kind == "classes" else None
+    return all(are_classes_near(one, other, scores) for one, other in texts)
+
+
+def _list_texts(output: Output | None) -> list[str]:
+    """Return the elements of a BYTES output as text; empty for other outputs."""
+    if output is None or output.array is None or output.datatype != "BYTES":
+        return []
+    return [element.decode("utf-8", "replace") for element in output.array.reshape(-1)]
 
 
 def _summarize_content(reply: Reply) -> object:

@@ -115,7 +115,7 @@ def _build_request_in_form(model: Model, tensors: Sequence[Tensor], form: AnyFor
 @claim("state.forms-in-turn-keep-apart", requirements="OIP-ISOLATION")
 @rows(
     *[Row(role, role=role, needs=BINARY) for role in ("identity_int32", "identity_bytes")],
-    Row("own", needs=BINARY, fit=JSON),
+    Row("deployed", needs=BINARY, fit=JSON),
 )
 def forms_in_turn_keep_apart(target: AnyTarget, model: Model) -> None:
     """JSON and binary requests on one connection leave no trace in each other's answers."""
@@ -342,7 +342,7 @@ def _list_needed_extensions(form_names: Sequence[str]) -> tuple[str, ...]:
 
 def _make_numbered_inputs(model: Model, number: int) -> Tensors:
     """Return inputs whose length and elements depend on the number of the request."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         return make_salted_tensors(model, 1 + number % 3, number)
     spec = model.role.inputs[0]
     return [make_sample_tensor(spec.name, spec.datatype, (3 + number % 3,), number * 7 % 256)]

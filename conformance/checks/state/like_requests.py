@@ -95,9 +95,9 @@ _ELEMENT_COUNTS: tuple[tuple[str, AnyForm, tuple[int, ...]], ...] = (
         for count in counts
         for name, position in (("first", 0), ("middle", count // 2), ("last", -1))
     ],
-    Row("own-json-last", ("json", None, -1), fit=replace(VARIABLE_FLOATS, is_json=True)),
-    Row("own-binary-last", ("binary", None, -1), needs=BINARY, fit=VARIABLE_FLOATS),
-    Row("own-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
+    Row("deployed-json-last", ("json", None, -1), fit=replace(VARIABLE_FLOATS, is_json=True)),
+    Row("deployed-binary-last", ("binary", None, -1), needs=BINARY, fit=VARIABLE_FLOATS),
+    Row("deployed-raw-last", ("raw", None, -1), needs=RAW, fit=RAW_FLOATS),
 )
 def one_other_element_is_seen(target: AnyTarget, model: Model, form: AnyForm, count: int | None, position: int) -> None:
     """The server gives the correct answer if only one element differs from the previous request."""
@@ -234,7 +234,7 @@ LEFT_OVER_ID = "left-over"
 def _request_classes(model: Model) -> InferRequest:
     """Return a request for classes of one output, and for the other outputs without classes."""
     chosen, *others = list_output_names(model, find_scored_output(model), is_first=True)
-    count = 1 if model.is_own_oracle else 2
+    count = 1 if model.is_deployed else 2
     wanted = [RequestedOutput(chosen, classification=count), *map(model.build_plain_output, others)]
     return model.request(send="json", outputs=wanted)
 

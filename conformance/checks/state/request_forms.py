@@ -57,15 +57,15 @@ def expect_own_answer(target: AnyTarget, reply: Reply, model: Model, length: int
 
 
 def is_closed_under_load(target: AnyTarget, reply: Reply) -> bool:
-    """Return whether the server ended the connection of a concurrent request, but answers the same request alone.
+    """Return whether the server or its gateway gave up a concurrent request, but answers the same request alone.
 
-    A server may limit its connections, and may close a connection at any time (RFC 9112, 9.4 and 9.5). It mixes up no
-    requests by that.
+    A server may limit its connections, and may close a connection at any time (RFC 9112, 9.4 and 9.5); a gateway may
+    wait no longer (RFC 9110, 15.6.5). They mix up no requests by that.
 
     Raises:
         UnmetError: the server ends the connection of the same request alone as well.
     """
-    if reply.is_over_grpc or not reply.has_ended_unanswered:
+    if reply.is_over_grpc or not reply.has_no_server_answer:
         return False
     alone = target.send(reply.exchange.message, fresh=True)
     if alone.has_ended_unanswered:
@@ -161,7 +161,7 @@ def require_raw_answered(target: AnyTarget, model: Model, message: Message) -> N
     Raises:
         NotApplicableError: the server refuses the request; the metadata do not tell whether a refusal is allowed.
     """
-    if model.is_own_oracle and target.send(message, fresh=True).is_refusal:
+    if model.is_deployed and target.send(message, fresh=True).is_refusal:
         raise NotApplicableError(f"the server may refuse raw requests to {model.name}")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 from conformance.checks.support.classes import ClassifiedAnswer, apply_to_items, read_texts
 from conformance.checks.support.controls import is_right_alone, is_side_right
 from conformance.expect import class_texts
 from conformance.expect.class_texts import ClassText, Scores
+from conformance.expect.difference import find_largest_error
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.roles.model import Model
@@ -47,9 +49,9 @@ def expect_class_strings(
 ) -> None:
     """Expect the only output of an answer to contain exactly these strings, as binary data or as JSON.
 
-    With `near`, the scores of a deployed model, values may differ as much as in two answers to the same request.
+    With `near`, the scores of a deployed model, classes may differ as much as in two answers to the same request.
     """
-    if near is not None and _are_classes_near(found := read_texts(reply, name), right, near.tolerance):
+    if near is not None and are_classes_near(found := read_texts(reply, name), right, near):
         right = found
     expected = f"{_format_class_texts(right)}, as in the answer without binary_data"
     if expect(reply).output(name).binary:
@@ -61,15 +63,33 @@ def expect_class_strings(
         raise UnmetError(expected, _format_class_texts(read_texts(reply, name)), reply, requirement=requirement)
 
 
-def _are_classes_near(found: Sequence[str], right: Sequence[str], tolerance: float) -> bool:
-    """Say whether two lists of strings describe the same classes, with scores equal within tolerance."""
+def are_classes_near(found: Sequence[str], right: Sequence[str], near: Tensor | None = None) -> bool:
+    """Say whether two lists of strings describe the same classes, but for what rounding may change in these scores.
+
+    Rounding changes the last digits of values, and the order of equal scores.
+    """
+    error = find_largest_error(near) if near else 0.0
     pairs = [
         (class_texts.parse_leniently(one), class_texts.parse_leniently(other))
         for one, other in zip(found, right, strict=False)
     ]
     return len(found) == len(right) and all(
-        one and other and class_texts.is_same_class(one, other, tolerance) for one, other in pairs
+        one and other and class_texts.is_same_class(_exchange_tied_class(one, other, near, error), other, error)
+        for one, other in pairs
     )
+
+
+def _exchange_tied_class(entry: ClassText, other: ClassText, near: Tensor | None, error: float) -> ClassText:
+    """Return a class with index and label of another one, if rounding may exchange their scores in any batch item."""
+    if near is None or not error or entry.index == other.index:
+        return entry
+    rows = [near.array.reshape(-1), *(near.array.reshape(near.shape[0], -1) if len(near.shape) > 1 else ())]
+    tied = [
+        abs(float(row[entry.index]) - float(row[other.index])) <= 2 * error
+        for row in rows
+        if max(entry.index, other.index) < row.size
+    ]
+    return replace(entry, index=other.index, label=other.label) if any(tied) else entry
 
 
 def _format_class_texts(found: Sequence[str]) -> str:
@@ -98,9 +118,10 @@ def expect_labels(case: ClassifiedAnswer) -> None:
         }
         return None in right or entry.label in right
 
+    hint = "" if any(entry.label for entry in case.listed) else "; declare limits.labels = false if no model has labels"
     case.expect_rule(
         apply_to_items(lambda listed, scores: all(has_right_label(entry, scores) for entry in listed)),
-        _describe_labels(labels),
+        _describe_labels(labels) + hint,
     )
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
 from conformance.discovery.deployed_model import has_json_values, is_classifiable
 from conformance.expect import class_texts
-from conformance.expect.class_texts import ClassText, Item, Scores
+from conformance.expect.class_texts import CLASS_DATATYPES, ClassText, Item, Scores
+from conformance.expect.difference import find_largest_error
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import is_refused
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
@@ -27,6 +28,7 @@ from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
 from conformance.wire import strings
 from conformance.wire.finding import format_value as quoted
+from conformance.wire.json_data import flatten
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor
 
@@ -86,12 +88,11 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     output = expect(reply, PARAMETER_REQUIREMENT).output(name)
     document = reply.answer.document or {}
     if output.binary:
-        data = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
-        found = _decode_bytes_elements(data, keep_complete=output.datatype in ("BYTES", "STRING"))
+        binary = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
+        found = _decode_bytes_elements(binary, keep_complete=output.datatype in CLASS_DATATYPES)
     else:
-        found = [
-            text for text in _flatten_lists(document["outputs"][output.index].get("data")) if isinstance(text, str)
-        ]
+        data = document["outputs"][output.index].get("data")
+        found = [text for text in flatten(data, ()) if isinstance(text, str)] if isinstance(data, list) else []
     if not found:
         datatype, shape = escape_text(output.datatype, 20), format_shape(output.shape)
         actual = f"{escape_text(name, 60)} {datatype} with {shape}, which contains no strings"
@@ -299,15 +300,16 @@ class ClassifiedAnswer:
     def split_items(self, scores: Scores | None = None) -> list[Item]:
         """Return the classes and scores of each batch item, or of the whole output if the model does not batch.
 
-        The classes are split into equal parts by their number; the shape in the answer is ignored. The noise of a
-        deployed model is removed from both.
+        The classes are split into equal parts by their number; the shape in the answer is ignored. The noise of the
+        model is removed from both.
         """
         scores = self.scores if scores is None else scores
         listed, batch = self.listed, self.batch
         size = -(-len(listed) // batch)
         parts = [listed[k * size : (k + 1) * size] for k in range(batch)]
         rows = zip(parts, scores.reshape(batch, -1), strict=True)
-        return [class_texts.remove_noise(part, row, self.right.tolerance) for part, row in rows]
+        error = find_largest_error(self.right)
+        return [class_texts.remove_noise(part, row, error) for part, row in rows]
 
     def expect_rule(self, rule: Rule, expected: str | None = None, requirement: str | None = None) -> None:
         """Expect a rule to hold for the classes and the expected scores, or the scores that the server returns.
@@ -375,11 +377,3 @@ def _decode_bytes_elements(data: bytes, *, keep_complete: bool) -> list[str]:
         if end <= len(data):
             found.append(data[start + size : end].decode("utf-8", "surrogateescape"))
     return found if keep_complete or end == len(data) else []
-
-
-def _flatten_lists(data: Any) -> list[Any]:
-    """Return the elements of nested lists as a flat list; empty if `data` is not a list."""
-    flat: list[Any] = data if isinstance(data, list) else []
-    while any(isinstance(value, list) for value in flat):
-        flat = [part for value in flat for part in (value if isinstance(value, list) else [value])]
-    return flat

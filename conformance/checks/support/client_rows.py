@@ -6,7 +6,7 @@ Each row derives its values and the name of its model from its id, so that a sta
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -18,7 +18,7 @@ from conformance.clients.client import Client, Observation
 from conformance.clients.expectations import VALUES as SENDS_VALUES
 from conformance.clients.expectations import expect_correct_requests, expect_outputs
 from conformance.clients.inference import Inference, RequestedOutput
-from conformance.expect.unmet import BlockedError, UnmetError, is_met
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec import ledger
@@ -30,6 +30,8 @@ from conformance.wire.tensor import Tensor
 FORMS: Sequence[Form] = ("binary", "json")
 # The call style that encodes outputs in each form over gRPC.
 CALLS: Mapping[Form, CallStyle] = {"binary": CallStyle(form="raw"), "json": CallStyle(form="typed")}
+
+USUAL_DATATYPES = ("FP32", "INT64", "BYTES")  # of outputs
 
 
 def derive_salt(name: str) -> int:
@@ -133,6 +135,7 @@ def block_if_unread(
 
     Raises:
         BlockedError: the client does not read the plain answer.
+        NotApplicableError: see `require_datatypes`.
         UnmetError: an expectation in the `with` block is unmet, and the client reads the plain answer.
     """
     try:
@@ -143,8 +146,47 @@ def block_if_unread(
         if unmet.requirement in (None, unread) and not all(
             is_plain_answer_read(client, inference, own) for own in groups
         ):
+            _require_datatypes(client, outputs)
             raise BlockedError("the client does not read these outputs in a plain answer either", unmet) from None
         raise
+
+
+@contextmanager
+def require_datatypes(client: Client, seen: Observation) -> Iterator[None]:
+    """Judge what a client returned in this context; an error is not judged if the client does not know a datatype.
+
+    No document asks a client for every datatype.
+
+    Raises:
+        NotApplicableError: the client refuses small outputs of a datatype in every form, and reads another datatype.
+        UnmetError: an expectation in the context is unmet.
+    """
+    try:
+        yield
+    except UnmetError:
+        if seen.result.error is not None:
+            _require_datatypes(client, seen.outputs)
+        raise
+
+
+def _require_datatypes(client: Client, outputs: Iterable[Tensor]) -> None:
+    datatypes = {one.datatype for one in outputs}
+    refused = next((name for name in sorted(datatypes) if not _is_accepted(client, name)), "")
+    if refused and any(_is_accepted(client, name) for name in USUAL_DATATYPES if name not in datatypes):
+        raise NotApplicableError(f"the client refuses every output of {refused}")
+
+
+def _is_accepted(client: Client, datatype: str) -> bool:
+    """Return whether the client returns no error for a small output of a datatype in one of the forms."""
+    outputs = (make_tensor(datatype, "OUT0", datatype, (4,)),)
+    for form in FORMS:
+        inference = make_small_inference(
+            f"{datatype}-{form}", choose_plain_form(client), outputs=(RequestedOutput("OUT0", form),)
+        )
+        with suppress(NotApplicableError):  # the client cannot ask for this form
+            if client.reconnect().infer(inference, make_script(outputs, grpc=CALLS[form])).result.error is None:
+                return True
+    return False
 
 
 def expect_request_sent(

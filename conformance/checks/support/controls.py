@@ -5,7 +5,7 @@ fewer binary tensors, one output, other elements or another order, or it is the 
 gets a wrong answer too, that thing is not the cause, and the row is blocked or names another requirement.
 
 The model of a role computes the expected outputs. Those of a deployed model are its answer to the plain request
-(`discovery.control_oracle`), so that JSON, or typed contents over gRPC, is a control that it has passed already.
+(`discovery.control_answers`), so that JSON, or typed contents over gRPC, is a control that it has passed already.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from conformance.checks.support.changed_tensors import are_different
 from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.inputs import make_distinct_tensor, require_distinguished_inputs
-from conformance.discovery.control_oracle import as_tensor
+from conformance.discovery.control_answers import read_outputs
 from conformance.discovery.deployed_model import DeclinedError
 from conformance.expect.difference import are_distinct, find_difference
 from conformance.expect.expectation import expect
@@ -155,7 +155,7 @@ def _let_both_sides_decide(target: AnyTarget, model: Model, tensors: Sequence[Te
     try:
         yield
     except UnmetError:
-        if model.is_own_oracle or is_side_right(target, model, tensors, "neither"):
+        if model.is_deployed or is_side_right(target, model, tensors, "neither"):
             raise
         expect_right(target, model, tensors, **SIDES["both"])
 
@@ -257,10 +257,13 @@ def expect_written(
 
     Raises:
         NotApplicableError: JSON carries no output of these datatypes, or `apply_fault` changes no output.
-        BlockedError: an output is wrong, but not in the way that `apply_fault` describes, or wrong for `plain` as well.
+        BlockedError: an output is JSON, or wrong, but not as `apply_fault` describes, or wrong for `plain` as well.
     """
     for right in _find_changed_outputs(model, tensors, apply_fault, datatypes):
         reply = request_single_output(target, model, tensors, right.name)
+        output = reply.answer.output(right.name)
+        if output is not None and not (output.binary or reply.is_over_grpc):
+            raise BlockedError(f"the server returns {right.name} as JSON")
         with (
             _let_both_sides_decide(target, model, tensors),
             _block_if_plain_is_wrong(target, model, plain, "written"),
@@ -317,12 +320,12 @@ NO_BINARY_REQUEST = "the server answers no request with binary data"
 
 def is_binary_refused(target: AnyTarget, model: Model) -> bool:
     """Say whether a deployed model refuses a plain binary request; False for the model of a role."""
-    return model.is_own_oracle and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
+    return model.is_deployed and not target.infer(model.request(outputs=model.build_outputs_member())).succeeded
 
 
 def is_binary_misread(target: AnyTarget, model: Model, tensors: Sequence[Tensor]) -> bool:
     """Say whether a deployed model misreads these inputs as binary data; False for the model of a role."""
-    return model.is_own_oracle and not is_right(target, model, tensors)
+    return model.is_deployed and not is_right(target, model, tensors)
 
 
 # --- binary data in both directions -----------------------------------------------------------------------------------
@@ -417,7 +420,7 @@ def _is_right_without_others(
     target: AnyTarget, model: Model, inputs: Sequence[Tensor], tensor: Tensor, side: Side
 ) -> bool:
     """Say whether a tensor is right alone: in an identity model, or as the only binary output of a deployed model."""
-    if model.is_own_oracle:
+    if model.is_deployed:
         return side == "read" or is_output_written_alone(target, model, inputs, tensor.name)
     return is_right_alone(target, tensor, side)
 
@@ -432,6 +435,14 @@ def is_right_alone(target: AnyTarget, tensor: Tensor, side: Side) -> bool:
     if side == "written" and tensor.datatype == "BYTES":  # keep only valid UTF-8: JSON carries nothing else
         flat = np.array([item.decode(errors="ignore").encode() for item in flat] or [], object)
     return model is None or is_side_right(target, model, [Tensor("INPUT", tensor.datatype, flat.shape, flat)], side)
+
+
+def is_written_right(target: AnyTarget, tensor: Tensor) -> bool:
+    """Say whether the server writes a tensor right that it reads as JSON, or that it reads as binary data.
+
+    Some servers refuse strings in JSON that have a NUL.
+    """
+    return is_right_alone(target, tensor, "written") or is_right_alone(target, tensor, "both")
 
 
 def is_carried_as_binary(target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side) -> bool:
@@ -554,7 +565,7 @@ def read_comparable_outputs(model: Model, reply: Reply) -> list[Tensor]:
     """Return the outputs of an answer whose values can be compared; none if the request failed."""
     names = model.list_comparable_outputs()
     outputs = [output for output in reply.answer.outputs if reply.succeeded and output.name in names]
-    return [tensor for output in outputs if (tensor := as_tensor(output, model.noise.get(output.name, 0)))]
+    return read_outputs(model, outputs)
 
 
 def expect_answered_or_block(reply: Reply) -> Reply:

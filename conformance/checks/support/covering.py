@@ -76,20 +76,20 @@ class StepSpace:
         Otherwise `build_array` finds these pairs only by trying to build steps, which takes seconds if axes have few
         values. Excluding the pairs first can give another array.
         """
-        masks = [(axis[0], _make_mask(axis)) for axis in self._axes]
-        last = None
-        while last != (last := sum(mask.bit_count() for mask in self._meets)):
+        masks = [_make_mask(axis) for axis in self._axes]
+        own = [mask for axis, mask in zip(self._axes, masks, strict=True) for _ in axis]
+        meets, last = self._meets, None
+        while last != (last := sum(mask.bit_count() for mask in meets)):
             for v, w in combinations(range(len(self._named)), 2):
-                own = self._axis_of[v][0], self._axis_of[w][0]
-                both = self._meets[v] & self._meets[w]
-                if self._meets[v] >> w & 1 and any(not both & mask for axis, mask in masks if axis not in own):
-                    self._meets[v] &= ~(1 << w)
-                    self._meets[w] &= ~(1 << v)
+                if meets[v] >> w & 1 and not all(map((meets[v] & meets[w] | own[v] | own[w]).__and__, masks)):
+                    meets[v] &= ~(1 << w)
+                    meets[w] &= ~(1 << v)
 
     def build_array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
         """Return the steps of a covering array, and their coverage."""
         random = Random(seed)  # noqa: S311 - the steps have to be reproducible
-        missing, impossible = self._list_needed_pairs(), 0
+        needed, impossible = self._list_needed_pairs(), 0
+        missing = list(needed)
         steps: list[Step] = []
         while (first := self._find_value_with_most_missing_pairs(missing)) is not None:
             other = _find_lowest_bit(missing[first])
@@ -104,7 +104,7 @@ class StepSpace:
             for v in chosen:
                 missing[v] &= ~met
             steps.append(dict(self._named[v] for v in sorted(chosen)))
-        possible = sum(mask.bit_count() for mask in self._list_needed_pairs()) // 2 - impossible
+        possible = sum(mask.bit_count() for mask in needed) // 2 - impossible
         return steps, Coverage(possible, possible)
 
     def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
@@ -156,6 +156,14 @@ class StepSpace:
             taken |= 1 << best
             allowed &= meets[best]
         return chosen
+
+
+def has_values(step: Step, **values: Sequence[str]) -> bool:
+    """Say whether a step has one of the listed values for every axis in `values`."""
+    for axis, allowed in values.items():  # noqa: SIM110 - a third of the time of all(...), which shows in every run
+        if step.get(axis) not in allowed:
+            return False
+    return True
 
 
 def _find_lowest_bit(mask: int) -> int:

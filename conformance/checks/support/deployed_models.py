@@ -22,7 +22,7 @@ def require_json(model: Model) -> None:
         NotApplicableError: JSON cannot represent every tensor of the deployed model. This function never raises for the
             model of a role.
     """
-    if model.is_own_oracle and not model.is_json_capable:
+    if model.is_deployed and not model.is_json_capable:
         raise NotApplicableError(f"JSON cannot represent every tensor of {model.name}")
 
 
@@ -44,7 +44,7 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
     Raises:
         NotApplicableError: JSON cannot represent the elements.
     """
-    if model.is_own_oracle and tensor.name in model.binary_inputs:
+    if model.is_deployed and tensor.name in model.binary_inputs:
         raise NotApplicableError(f"JSON cannot represent {tensor.name}")
     return tensor.to_json()
 
@@ -56,7 +56,7 @@ def require_no_lookup_table(model: Model) -> None:
         NotApplicableError: the only input of the model has an integer datatype.
     """
     inputs = model.role.inputs
-    if model.is_own_oracle and len(inputs) == 1 and inputs[0].datatype in INTEGERS:
+    if model.is_deployed and len(inputs) == 1 and inputs[0].datatype in INTEGERS:
         raise NotApplicableError(f"{model.name} may use integers as table indices")
 
 

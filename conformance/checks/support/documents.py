@@ -261,6 +261,31 @@ def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict
     return document
 
 
+def expect_json(reply: Reply, schema: Mapping[str, Any], requirement: str | None = None) -> Any:
+    """Expect an answer with JSON that is valid under a JSON schema; return the JSON value."""
+    from jsonschema import Draft202012Validator  # slow to import, and needed by few checks
+
+    expect(reply, requirement).answered()
+    document, findings = parse_json(reply.body)
+    if document is None and findings:
+        raise UnmetError("JSON", findings[0].described, reply, requirement=requirement)
+    for error in Draft202012Validator(schema).iter_errors(document):
+        for fault in _list_faults(error):
+            raise UnmetError(
+                f"{fault.formatted_path} to be {fault.expected}", fault.actual, reply, requirement=requirement
+            )
+    return document
+
+
+def expect_extension_listed(target: AnyTarget, name: str) -> None:
+    """Expect that server metadata list an extension."""
+    reply = target.describe()
+    expect_answered_call(reply)
+    listed = (reply.answer.document or {}).get("extensions")
+    if not isinstance(listed, list) or name not in listed:
+        raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
+
+
 # Statuses of a server that does not know a path, or does not support the method.
 ABSENT_STATUSES = (404, 405, 501)
 
@@ -290,7 +315,7 @@ def expect_health(target: AnyTarget, model: Model, subject: str) -> Reply:
 
 
 def require_answered_call(reply: Reply) -> None:
-    """Block the row if a call over gRPC is not answered; over HTTP OIP-ANSWER is about that."""
+    """Block the row if a call over gRPC is not answered; the checks of plain calls and of contents judge that."""
     if reply.is_over_grpc:
         expect_answered_or_block(reply)
 
@@ -334,7 +359,7 @@ def expect_requested_name(
     """
     if found == model.name:
         return
-    other = None if model.is_own_oracle else target.model(find_other_role(model))
+    other = None if model.is_deployed else target.model(find_other_role(model))
     if other is not None and other.name != model.name and ask(other) == found:
         actual = f"name {format_value(found)}, also of {format_value(other.name)}"
         raise UnmetError(f"the name of the model, {format_value(model.name)}", actual, reply, requirement=must)

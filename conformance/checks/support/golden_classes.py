@@ -41,7 +41,7 @@ def expect_classes(model: Model, reply: Reply, output: Expected, *, is_shape_adv
     found = expect(reply, "CLS-PARAMETER").output(output.name)
     shape = "CLS-SHAPE-BATCH" if model.role.batching else "CLS-SHAPE"
     texts = classes.read_texts(reply, output.name)
-    if found.datatype != "BYTES":
+    if found.datatype not in class_texts.CLASS_DATATYPES:
         raise UnmetError("datatype BYTES", f"datatype {escape_text(found.datatype, 40)}", reply, requirement="CLS-TYPE")
     if len(texts) != len(right):
         _raise_difference(reply, f"{len(right)} classes", f"{len(texts)} classes", "CLS-COUNT")

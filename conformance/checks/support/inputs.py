@@ -180,7 +180,7 @@ def choose_inputs_of_distinct_outputs(model: Model) -> Sequence[Tensor]:
         NotApplicableError: for all sets of inputs that were tried, all outputs have the same bytes.
     """
     for tensors in model.draw_several():
-        if not model.is_own_oracle or len({bytes(output.to_bytes()) for output in model.find_outputs(tensors)}) > 1:
+        if not model.is_deployed or len({bytes(output.to_bytes()) for output in model.find_outputs(tensors)}) > 1:
             return tensors
     raise NotApplicableError(f"{model.name} has equal outputs for all drawn inputs")
 

@@ -18,6 +18,7 @@ import numpy as np
 from conformance.discovery.deployed_model import DeclinedError, is_classifiable
 from conformance.expect import class_texts
 from conformance.expect.class_texts import Scores
+from conformance.expect.difference import find_largest_error
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.check import Row
@@ -40,7 +41,7 @@ ITEMS = ((10.0, 40.0, 20.0, 30.0), (35.0, 5.0, 25.0, 15.0))
 
 
 # The row for deployed models with scores, which use their own inputs.
-OWN = Row("own", fit=SCORED)
+OWN = Row("deployed", fit=SCORED)
 SEVERAL_SCORED = replace(SCORED, min_outputs=2)
 
 
@@ -159,6 +160,6 @@ def is_unsorted(scores: Scores) -> bool:
 def has_ties(output: Tensor) -> bool:
     """Say whether any batch item has scores that are equal, or so near that noise may change their order."""
     rows = _split_rows(output)
-    if output.tolerance:
-        return bool((np.diff(np.sort(rows.astype("<f8"))) <= 2 * output.tolerance).any())
+    if error := find_largest_error(output):
+        return bool((np.diff(np.sort(rows.astype("<f8"))) <= 2 * error).any())
     return any(np.unique(row).size < row.size for row in rows)

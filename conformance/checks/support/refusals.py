@@ -14,13 +14,14 @@ from conformance.spec.check import Row
 from conformance.spec.extensions import EXTENSIONS
 from conformance.spec.fit import Fit
 from conformance.transport.any_target import AnyTarget
+from conformance.transport.broken_request import BUSY_STATUSES
 from conformance.transport.client_names import find_refused_names, is_client_refused
 from conformance.transport.exchange import Reply
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
 
 # Statuses of a server that is overloaded or limits bodies; they do not show that it mixes up requests.
-LIMIT_STATUSES = (413, 429, 503)
+LIMIT_STATUSES = (413, *BUSY_STATUSES)
 
 
 def require_client_served(target: AnyTarget, reply: Reply, message: Message) -> None:

@@ -11,7 +11,7 @@ to identify a requirement.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.checks.support.covering import Step
 from conformance.expect.unmet import UnmetError
@@ -55,6 +55,7 @@ class Axes:
         alone: the values that turn off concurrent requests.
         smaller: axis -> values to try if the step passes with the neutral value, smallest first.
         forms: combinations of forms of inputs and outputs, to be tried as a whole, simplest first.
+        parts: (axis, value) -> the simpler values that the value contains, to be tried as a whole.
         is_invalid: says whether the values of a step make no valid request.
     """
 
@@ -64,6 +65,7 @@ class Axes:
     smaller: Mapping[str, Sequence[str]]
     forms: Sequence[Step]
     is_invalid: Callable[[Step], bool]
+    parts: Mapping[tuple[str, str], Step] = field(default_factory=dict)
 
 
 def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes: Axes) -> MinimalFailure:
@@ -172,9 +174,12 @@ def _set_simplest_forms(simplest: _SimplestStep, axes: Axes, trial: Callable[[St
 
 
 def _set_smaller_values(simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
-    """Set axes that cannot be neutral to the smallest value with which the step still fails."""
+    """Set axes that cannot be neutral to the smallest value, or part of a value, with which the step still fails."""
     for axis, values in axes.smaller.items():
         if simplest.step[axis] in values:
             for value in values[: values.index(simplest.step[axis])]:
                 if simplest.try_step({**simplest.step, axis: value}, axes, trial):
                     break
+    for (axis, value), part in axes.parts.items():
+        if simplest.step.get(axis) == value:
+            simplest.try_step({**simplest.step, **part}, axes, trial)

@@ -97,7 +97,7 @@ class WrongRequest:
         try:
             return encode_edited(partial(self._encode, valid), self.edits)
         except LookupError as error:
-            if not model.is_own_oracle:
+            if not model.is_deployed:
                 raise
             raise NotApplicableError(f"the fault does not apply to {model.name}: {error}") from error
 

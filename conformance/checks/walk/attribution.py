@@ -16,8 +16,10 @@ from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, EMPTY_PLACES, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.attribution import LENGTH
+from conformance.expect.transforms import is_byte_swapped
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
+from conformance.transport.broken_request import BUSY_STATUSES
 from conformance.transport.exchange import Reply
 
 ISOLATION = "OIP-ISOLATION"
@@ -179,10 +181,12 @@ def _attribute_outputs(want: str, remaining: Step, role: Role, unmet: UnmetError
 
 
 def _find_encoding_word(tensors: tuple[object, ...], unmet: UnmetError) -> str:
-    """Return the word that stands for an encoding in a requirement id: BOOL, BYTES, ROW-MAJOR or DATATYPES.
+    """Return the word for an encoding in a requirement id: LITTLE-ENDIAN, BOOL, BYTES, ROW-MAJOR or DATATYPES.
 
     If tensors of several datatypes were sent, the wrong one decides.
     """
+    if _is_byte_swapped(unmet):
+        return "LITTLE-ENDIAN"
     datatypes = {getattr(spec, "datatype", "") for spec in tensors}
     if unmet.tensor is not None and unmet.tensor.datatype in datatypes:
         datatypes = {unmet.tensor.datatype}
@@ -192,6 +196,14 @@ def _find_encoding_word(tensors: tuple[object, ...], unmet: UnmetError) -> str:
     return "ROW-MAJOR" if any(len(shape) > 1 for shape in shapes) else "DATATYPES"
 
 
+def _is_byte_swapped(unmet: UnmetError) -> bool:
+    """Say whether the wrong tensor of an answer is the expected one with the bytes of each element reversed."""
+    output = unmet.reply.answer.output(unmet.tensor.name) if unmet.reply and unmet.tensor else None
+    if output is None or output.array is None or unmet.tensor is None:
+        return False
+    return is_byte_swapped(unmet.tensor.array, output.array)
+
+
 # --- permitted refusals -----------------------------------------------------------------------------------------------
 
 # If one of these axes is not neutral, a server may refuse: no document requires it to support their other values.
@@ -199,7 +211,7 @@ _AXES_THAT_MAY_BE_REFUSED = ("coding", "unknown", "http", "media")
 _JSON_WITH_CHARSET = "json-charset"  # media type of JSON, which only binary data may be refused for
 _LENGTH_REQUIRED = 411  # status for chunked JSON; binary data in one chunk may be refused with any status
 _VERSION_STATUSES = (426, 505)
-_LOAD_STATUSES = (413, 429, 503)
+_LOAD_STATUSES = (413, *BUSY_STATUSES)
 _LARGE_BYTES = 64 * 1024  # bytes
 _SIZE_AXES = ("count", "place", "id", "send", "want", "classes")
 JSON_SPELLING_SIZE_AXES = ("spaces", "escapes", "numbers", "nesting")

@@ -8,8 +8,9 @@ codings) and `concurrent_requests` (earlier and concurrent requests).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-from conformance.checks.support.covering import Step
+from conformance.checks.support.covering import Step, has_values
 from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.roles.roles import BINARY_ONLY, Role, load
 
@@ -89,7 +90,7 @@ BEFORE = (
     *ABANDONED,
 )
 _PRECEDING_REQUESTS = BEFORE[1:]
-_WITH_CODINGS = tuple(name for name, usual in USUAL_HEADERS.items() if usual.has_codings)
+WITH_CODINGS = tuple(name for name, usual in USUAL_HEADERS.items() if usual.has_codings)
 CONCURRENT_REQUESTS: Mapping[str, Sequence[str]] = {
     "before": BEFORE,
     "beside": ("nothing", "one", "other-model", "many"),
@@ -235,6 +236,7 @@ class ExclusionRules:
         return self._roles[step["role"]] if "role" in step else None
 
 
+@cache
 def is_needed(axis: str, value: str, other_axis: str, other_value: str) -> bool:
     """Say whether the steps of a covering array have to combine two values that can meet."""
     pair = (axis, value), (other_axis, other_value)
@@ -257,11 +259,6 @@ def find_cost(axis: str, value: str) -> int:
     return _COSTS.get((axis, value), int(axis == "before" and value != NEUTRAL["before"]))
 
 
-def _has_values(step: Step, **values: Sequence[str]) -> bool:
-    """Say whether a step has one of the listed values for every axis in `values`."""
-    return all(step.get(axis) in allowed for axis, allowed in values.items())
-
-
 def _read_element_count(step: Step) -> int:
     return int(step["count"]) if step.get("count", "own") != "own" else 1
 
@@ -270,23 +267,23 @@ def _is_impossible_for_all_roles(step: Step) -> bool:
     """Say whether two values of a step exclude each other for every role, or are too slow together."""
     is_large = _read_element_count(step) >= LARGE
     return (
-        _has_values(step, http=["1.0"], framing=CHUNKED)
-        or _has_values(step, http=["1.0"], before=["chunked"])
-        or _has_values(step, connection=["fresh"], before=_PRECEDING_REQUESTS)
-        or _has_values(step, answer_coding=["gzip"], sender=_WITH_CODINGS)
-        or _has_values(step, sender=["nginx"], http=["1.1"])
-        or _has_values(step, sender=["nginx"], connection=["kept", "fresh"])
-        or (is_large and _has_values(step, beside=["many"]))
-        or (_read_element_count(step) >= HUGE and _has_values(step, beside=["one", "other-model"]))
-        or (is_large and _has_values(step, escapes=["every"]))
-        or (is_large and _has_values(step, numbers=["exponents", "capitals", "long"]))
+        has_values(step, http=["1.0"], framing=CHUNKED)
+        or has_values(step, http=["1.0"], before=["chunked"])
+        or has_values(step, connection=["fresh"], before=_PRECEDING_REQUESTS)
+        or has_values(step, answer_coding=["gzip"], sender=WITH_CODINGS)
+        or has_values(step, sender=["nginx"], http=["1.1"])
+        or has_values(step, sender=["nginx"], connection=["kept", "fresh"])
+        or (is_large and has_values(step, beside=["many"]))
+        or (_read_element_count(step) >= HUGE and has_values(step, beside=["one", "other-model"]))
+        or (is_large and has_values(step, escapes=["every"]))
+        or (is_large and has_values(step, numbers=["exponents", "capitals", "long"]))
         or (
             _read_element_count(step) == 0
-            and _has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
+            and has_values(step, values=["corners", "corner-first", "corner-middle", "corner-last"])
         )
-        or (0 <= _read_element_count(step) < 9 and "count" in step and _has_values(step, values=["corner-ninth"]))
-        or _has_values(step, count=["0"], place=EMPTY_PLACES)
-        or (_has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # this has crashed servers
+        or (0 <= _read_element_count(step) < 9 and "count" in step and has_values(step, values=["corner-ninth"]))
+        or has_values(step, count=["0"], place=EMPTY_PLACES)
+        or (has_values(step, count=["0"]) and step.get("classes", "none") != "none")  # this has crashed servers
     )
 
 
@@ -304,13 +301,13 @@ def _is_impossible_for_role(role: Role, step: Step) -> bool:
         or (role.batching and step.get("count", "own") not in ("own", *BATCHES))
         or (step.get("place", "every") != "every" and role.name != "multi")
         or (step.get("order", "declared") != "declared" and len(role.inputs) == 1)
-        or (_has_values(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
-        or (_has_values(step, classified=["second", "both"]) and len(role.outputs) == 1)
-        or (_has_values(step, send=["mixed"]) and len(role.inputs) == 1)
-        or (_has_values(step, want=["mixed"]) and len(role.outputs) == 1)
-        or (_has_values(step, send=["json"]) and not is_json_capable(role.inputs))
+        or (has_values(step, outputs=["reversed", "last-alone", "last-first"]) and len(role.outputs) == 1)
+        or (has_values(step, classified=["second", "both"]) and len(role.outputs) == 1)
+        or (has_values(step, send=["mixed"]) and len(role.inputs) == 1)
+        or (has_values(step, want=["mixed"]) and len(role.outputs) == 1)
+        or (has_values(step, send=["json"]) and not is_json_capable(role.inputs))
         or (
-            _has_values(step, want=["nothing", "json", "no-binary", "json-of-all-binary"])
+            has_values(step, want=["nothing", "json", "no-binary", "json-of-all-binary"])
             and not is_json_capable(role.outputs)
         )
         or (step.get("numbers", "usual") != "usual" and not floats)
@@ -325,21 +322,21 @@ def is_json_capable(tensors: Sequence[object]) -> bool:
 
 def _has_no_binary_data(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step of kind `binary` has no binary data."""
-    return kind == "binary" and _has_values(step, send=["json"], want=["nothing", "json", "no-binary"])
+    return kind == "binary" and has_values(step, send=["json"], want=["nothing", "json", "no-binary"])
 
 
 def _has_too_many_classes(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step of kind `classes` requests more classes than the output has, or than `_MAX_CLASSES`."""
     return kind == "classes" and (
-        _has_values(step, count=["0"])
-        or _has_values(step, classes=["2", "all-but-one"], count=["1"])
-        or (_read_element_count(step) > _MAX_CLASSES and _has_values(step, classes=["all", "all-but-one"]))
+        has_values(step, count=["0"])
+        or has_values(step, classes=["2", "all-but-one"], count=["1"])
+        or (_read_element_count(step) > _MAX_CLASSES and has_values(step, classes=["all", "all-but-one"]))
     )
 
 
 def _has_binary_request_before(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step of kind `json` has an earlier request that uses binary data."""
-    return kind == "json" and _has_values(
+    return kind == "json" and has_values(
         step, before=["wrong-size", "all-binary-asked", "other-form", "refused-option"]
     )
 
@@ -351,13 +348,13 @@ def _is_raw_batch(kind: str, step: Step, role: Role | None) -> bool:
 
 def _is_slow_json(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step sends `HUGE` elements as long JSON numbers, which is slow and reveals no more faults."""
-    is_text = kind == "json" or _has_values(step, send=["json", "mixed"])
+    is_text = kind == "json" or has_values(step, send=["json", "mixed"])
     return is_text and _read_element_count(step) >= HUGE and step.get("role", "identity_bool") not in _SHORT_IN_JSON
 
 
 def _has_class_request_before(kind: str, step: Step, _: Role | None) -> bool:
     """Say whether a step of a kind other than `classes` has an earlier request for classes."""
-    return kind != "classes" and _has_values(step, before=["classes-asked"])
+    return kind != "classes" and has_values(step, before=["classes-asked"])
 
 
 _RULES = (

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from conformance.checks.support.classes import read_texts
 from conformance.checks.support.framing import expect_framed
 from conformance.checks.walk.requests import StepRequest
 from conformance.expect import attribution, class_texts
 from conformance.expect.class_texts import ClassText, Scores
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import are_outputs_reordered, find_difference, find_largest_error
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import UnmetError, is_met
 from conformance.spec.text import escape_text, format_shape
@@ -119,7 +120,7 @@ def _is_repeated(reply: Reply, step_request: StepRequest, answers: EarlierAnswer
     if is_id_alone_wrong:
         return (reply.answer.document or {}).get("id") is not None and hash(reply.body) in answers
     is_contradictory = any(output.findings for output in reply.answer.outputs)
-    has_few_answers = step_request.model.is_own_oracle and any(len(inputs) > 1 for inputs in answers.values())
+    has_few_answers = step_request.model.is_deployed and any(len(inputs) > 1 for inputs in answers.values())
     is_of_one = len(answers.get(hash(reply.body), ())) == 1
     return reply.succeeded and is_of_one and not (is_contradictory or has_few_answers) and _is_telling(reply)
 
@@ -212,7 +213,7 @@ def _expect_tensor(reply: Reply, step_request: StepRequest, tensor: Tensor) -> N
         if (
             other is None
             and _are_inputs_in_declared_order(step_request)
-            and _are_outputs_reordered(reply, step_request)
+            and are_outputs_reordered(step_request.expected, reply)
         ):
             other = "BIN-ORDER-O"
         raise UnmetError(found.expected, found.actual, reply, requirement=other, offset=found.offset, tensor=tensor)
@@ -224,34 +225,14 @@ def _are_inputs_in_declared_order(step_request: StepRequest) -> bool:
     return sent == [(tensor.name, sent[0][1]) for tensor in step_request.tensors]
 
 
-def _are_outputs_reordered(reply: Reply, step_request: StepRequest) -> bool:
-    """Say whether the binary outputs have the expected bytes in another order than the JSON lists them."""
-    right = {tensor.name: bytes(tensor.to_bytes()) for tensor in step_request.expected}
-    listed = [right.get(output.name) for output in reply.answer.outputs if output.binary]
-    if None in listed:
-        return False
-    parts = [part for part in listed if part]
-    end = reply.body[len(reply.body) - sum(map(len, parts)) :]
-    return end != b"".join(parts) and _is_any_concatenation(end, parts)
-
-
-def _is_any_concatenation(body: bytes, parts: Sequence[bytes]) -> bool:
-    """Say whether a body is a concatenation of these parts, in any order."""
-    return not body or any(
-        _is_any_concatenation(body[len(part) :], [*parts[:place], *parts[place + 1 :]])
-        for place, part in enumerate(parts)
-        if body.startswith(part)
-    )
-
-
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
 def _expect_classes(reply: Reply, step_request: StepRequest, requested_output: RequestedOutput, scores: Tensor) -> None:
-    """Expect an output to contain classes: BYTES elements in an allowed shape, with a ranking for each batch item."""
+    """Expect an output to contain classes: strings in an allowed shape, with a ranking for each batch item."""
     output, batching = expect(reply).output(scores.name), step_request.model.role.batching
     count = int(requested_output.classification)
-    if output.datatype != "BYTES":
+    if output.datatype not in class_texts.CLASS_DATATYPES:
         requirement = "CLS-PARAMETER" if output.datatype == scores.datatype else "CLS-TYPE"  # not classified at all
         raise UnmetError(
             f"{scores.name} BYTES", f"datatype {escape_text(output.datatype, 20)}", reply, requirement=requirement
@@ -261,14 +242,14 @@ def _expect_classes(reply: Reply, step_request: StepRequest, requested_output: R
         requirement, shape = "CLS-SHAPE-BATCH" if batching else "CLS-SHAPE", next(iter(allowed))
         raise UnmetError(f"shape {list(shape)}", format_shape(output.shape), reply, requirement=requirement)
     items, count = allowed[output.shape]
-    if output.array is None:
-        raise UnmetError("classes", "elements that cannot be decoded", reply, requirement="CLS-COUNT")
-    texts = [bytes(element).decode("utf-8", "replace") for element in output.array.reshape(-1)]
+    texts = read_texts(reply, scores.name)
+    if len(texts) != items * count:
+        raise UnmetError(f"{items * count} classes", f"{len(texts)} classes", reply, requirement="CLS-COUNT")
     labels = step_request.model.find_labels(scores.name)
-    rows = list(scores.array.reshape(items, -1))
+    rows, error = list(scores.array.reshape(items, -1)), find_largest_error(scores)
     for item, row in enumerate(rows):
         others = [other for other in rows if other is not row]
-        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others, scores.tolerance)
+        _expect_ranking(reply, texts[item * count : (item + 1) * count], row, labels, others, error)
 
 
 def _list_allowed_shapes(scores: Tensor, count: int, *, batching: bool) -> Mapping[tuple[int, ...], tuple[int, int]]:

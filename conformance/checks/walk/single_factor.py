@@ -14,6 +14,7 @@ from zlib import crc32
 from conformance.checks.support.covering import PairRule, Step
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
+from conformance.transport.any_target import AnyTarget
 
 # Axes whose plainest values differ between the kinds of request.
 FORM_AXES = ("send", "want", "classes")
@@ -21,6 +22,10 @@ FORM_AXES = ("send", "want", "classes")
 
 class Walker(Protocol):
     """Sends steps to one model over one transport."""
+
+    @property
+    def target(self) -> AnyTarget:
+        """The server."""
 
     @property
     def model(self) -> Model:

@@ -17,7 +17,7 @@ from conformance.roles.corner_values import BYTE_STRINGS, INTEGER_CORNERS, TEXTS
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
 from conformance.roles.sample_values import make_sample_shape
-from conformance.wire.datatypes import DATATYPES
+from conformance.wire.datatypes import DATATYPES, MAX_EXACT_INTEGER
 from conformance.wire.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -134,11 +134,13 @@ def _get_all_ones(datatype: str, *, in_json: bool) -> Array:
     dtype = DATATYPES[datatype].dtype
     if dtype.kind == "f" and in_json:
         return np.array([1], dtype)
+    if datatype == "UINT64" and in_json:
+        return np.array([MAX_EXACT_INTEGER], dtype)
     return np.frombuffer(b"\xff" * dtype.itemsize, dtype)
 
 
 def _list_corner_values(datatype: str, *, in_json: bool) -> Array:
-    """Return corner values of a datatype; with `in_json`, only values that every JSON library preserves."""
+    """Return corner values of a datatype; with `in_json`, only values that every JSON library reads and preserves."""
     if datatype == "BOOL":
         return np.array([True, False, True])
     if datatype == "BYTES":
@@ -148,7 +150,8 @@ def _list_corner_values(datatype: str, *, in_json: bool) -> Array:
         )
     if datatype in INTEGER_CORNERS:
         listed = [value for group in INTEGER_CORNERS[datatype].values() for value in group]
-        return np.array(listed, DATATYPES[datatype].dtype)
+        held = [value for value in listed if abs(value) <= MAX_EXACT_INTEGER] if in_json else listed
+        return np.array(held, DATATYPES[datatype].dtype)
     if in_json:
         return np.array(_JSON_FLOATS[datatype], DATATYPES[datatype].dtype)
     return from_bits("", datatype, [bits for group in get_bit_groups(datatype).values() for bits in group]).array

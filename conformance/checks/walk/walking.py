@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.checks.walk import attribution
-from conformance.checks.walk.axes import ALONE, AXES, CHUNKED, COUNTS, NEUTRAL, ROLE_RULES
+from conformance.checks.walk.axes import ALONE, AXES, CHUNKED, COUNTS, NEUTRAL, ROLE_RULES, WITH_CODINGS
 from conformance.checks.walk.requests import has_more_classes_than_row
 from conformance.checks.walk.single_factor import FORM_AXES, BaselineWalker, Walker
 from conformance.discovery.deployed_model import DeclinedError
@@ -28,6 +29,7 @@ SHRINKING = Axes(
         {"send": "binary", "want": "nothing"},
     ),
     is_invalid=ROLE_RULES.is_invalid,
+    parts={("sender", name): {"sender": "plain", "answer_coding": "gzip"} for name in WITH_CODINGS},
 )
 
 # Axes whose values may leave a connection unusable, which takes a whole timeout to detect each time. The baseline tests
@@ -97,13 +99,27 @@ class Walk:
                     raise BlockedError("the answer to a plain request in the same form is also wrong", unmet) from None
                 remaining = self._retry_without_failing_values(sent, unmet)
                 if remaining is not None:
-                    found = shrink(sent, remaining, self._try_sequence, self._axes)
+                    found = self._shrink(sent, remaining)
                     if not (self._is_refusal_allowed(found, salt) or self._is_reported_elsewhere(found, salt)):
                         raise self._make_unmet_error(found) from None
                 skipped += 1
         if declined and declined == len(sequence):
             raise NotApplicableError(f"{self._walker.model.name} accepts the inputs of no step")
         return skipped + declined
+
+    def _shrink(self, sent: Sequence[SaltedStep], unmet: UnmetError) -> MinimalFailure:
+        """Shrink a failing sequence; wait shortly for a server that hangs, then whole for the answer to what is left.
+
+        If that answer comes, nothing counts that rests on a short wait.
+        """
+        with self._walker.target.shorten_waits():
+            found = shrink(sent, unmet, self._try_sequence, self._axes)
+        step, salt = sent[-1]
+        if found.unmet.reply is None or not found.unmet.reply.exchange.is_short_wait:
+            return found
+        is_same = found.step == step and not found.earlier
+        whole = unmet if is_same else self._try_sequence([*found.earlier, (found.step, salt)])
+        return replace(found, unmet=whole) if whole else shrink(sent, unmet, self._try_sequence, self._axes)
 
     def _test_values_first(self, sequence: Sequence[SaltedStep]) -> None:
         """Find the values of the axes `TESTED_FIRST` that fail by themselves, in order to avoid them.

@@ -20,7 +20,6 @@ from conformance.clients.answers.script import (
 )
 from conformance.clients.inference import Inference
 from conformance.wire.client_request import ClientRequest
-from conformance.wire.request import Form
 
 MESSAGE: Final = "request 4711 refused: too few lamps"
 JSON: Final = "application/json"
@@ -136,18 +135,15 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 }
 
 
-def make_truncated_script(
-    cut: Callable[[bytes], int], ending: Ending, form: Form | None = None, delivery: Delivery | None = None
-) -> HttpScript:
+def make_truncated_script(cut: Callable[[bytes], int], ending: Ending, delivery: Delivery | None = None) -> HttpScript:
     """Return a script of correct answers that are truncated.
 
     Args:
         cut: returns how many bytes of an answer to send; one of the functions in `PLACES`.
         ending: the state of the connection afterwards.
-        form: how to encode outputs; None: as requested.
         delivery: the HTTP framing of the answers; None: with Content-Length.
     """
-    style = Style(form=form, delivery=delivery or Delivery())
+    style = Style(delivery=delivery or Delivery())
 
     def answer(received: ClientRequest, inference: Inference, tensors: Tensors) -> HttpAnswer:
         whole = style(received, inference, tensors)

@@ -37,8 +37,8 @@ def _is_in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "GRACE_S", 0.2)
 
 
-def asked(process: AdapterProcess, *inferences: Inference) -> object:
-    return process.infer("http", "http://127.0.0.1:1", inferences or (ONE,), at_once=False, timeout=0.2)
+def asked(process: AdapterProcess, *inferences: Inference, timeout: float = 20.0) -> object:
+    return process.infer("http", "http://127.0.0.1:1", inferences or (ONE,), at_once=False, timeout=timeout)
 
 
 def error_of(command: Sequence[str], *, introduction_timeout: float = 5.0) -> AdapterError:
@@ -62,7 +62,7 @@ def test_an_adapter_introduces_its_client(echo: AdapterProcess) -> None:
 
 def test_results_come_in_the_order_of_the_inferences(echo: AdapterProcess) -> None:
     found = echo.infer(
-        "http", "x", [Inference("a", (NUMBERS,), id="1"), Inference("b", (), id="2")], at_once=True, timeout=1
+        "http", "x", [Inference("a", (NUMBERS,), id="1"), Inference("b", (), id="2")], at_once=True, timeout=20
     )
     assert [result.id for result in found] == ["1", "2"]
     (output,) = found[0].outputs or ()
@@ -160,7 +160,7 @@ def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path: Path) ->
     assert select.select([reader], [], [], 20)[0]
     assert os.read(reader, 1) == b"x"
     with pytest.raises(AdapterHangsError, match=r"the adapter has not answered in 0.5 s"):
-        asked(process)
+        asked(process, timeout=0.2)
     assert select.select([reader], [], [], 20)[0], "what it has started still runs"
     assert os.read(reader, 1) == b""
     os.close(reader)

@@ -77,7 +77,7 @@ def test_clients_are_compared_with_clients_alone(whole: RunResult) -> None:
     assert page.returncode == 0, page.stderr
     assert page.stdout.startswith("# Conformance of inference clients, side by side\n")
     assert "server" not in page.stdout.partition("## Requirements")[0]
-    of_server = str(ROOT / "docs/results/reference.json")
+    of_server = str(ROOT / "docs/results/reference.json.xz")
     mixed = run_command(whole.folder, "compare", "r.json", of_server)
     assert mixed.returncode == 2
     assert mixed.stderr.startswith("oip-conformance: error: reports of servers and of clients cannot be compared")

@@ -6,13 +6,17 @@ import json
 import re
 import socket
 import time
+from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from tests.clients import steps
 from tests.clients.alterations import Original, fault
-from tests.clients.honest.caller import CallerRequest, RefusedError
+from tests.clients.honest.answer import Answer
+from tests.clients.honest.caller import CallerRequest, CallerResult, RefusedError
 from tests.clients.honest.connection import Connection, head
-from tests.clients.honest.request import LENGTH, Headers, Request
+from tests.clients.honest.request import LENGTH, Headers, Request, in_path
+from tests.clients.variations import heads
 
 counts_characters = steps.JSON_LENGTH.instead("CLIENT-SENDS-HEADER-LENGTH", lambda text: str(len(text.decode()))).says(
     "The inference header counts the characters of the JSON."
@@ -181,3 +185,21 @@ def one_buffer_for_requests_at_once(original: Original, asked: CallerRequest) ->
 
 
 shared_buffer: dict[str, Request] = {}
+
+
+# --- of a client without JSON tensors ---------------------------------------------------------------------------------
+
+
+@fault("request.request", misses="CLIENT-SENDS-POST")
+def names_as_they_are_with_binary_data_alone(original: Original, asked: CallerRequest) -> Request:
+    """A client without JSON tensors puts percent and question marks in names of models into the path as they are."""
+    made: Request = heads.binary_data_alone.body(original, asked)
+    return replace(made, target=made.target.replace(in_path(asked.model), quote(asked.model, safe="%?#&=+")))
+
+
+@fault("request.request", "answer.given", misses="CLIENT-READS-ERROR CLIENT-READS-ERROR-TEXT")
+def errors_swallowed_with_binary_data_alone(original: Original, asked: CallerRequest, *found: Answer) -> Any:
+    """A client without JSON tensors gives its caller no outputs, and no error, for an answer with an error status."""
+    if not found:
+        return heads.binary_data_alone.body(original, asked)
+    return CallerResult(()) if found[0].status >= 400 else original(asked, *found)

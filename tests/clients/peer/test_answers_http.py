@@ -27,11 +27,10 @@ from conformance.clients.inference import Inference, RequestedOutput
 from conformance.roles.corner_values import from_bits
 from conformance.spec import data_files
 from conformance.wire.client_request import ClientRequest
-from conformance.wire.datatypes import OIP_DATATYPES
+from conformance.wire.datatypes import DATATYPES, OIP_DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.response import parse
 from conformance.wire.tensor import Tensor, find_first_difference
-from tests.clients.peer.plain_client import DTYPES
 from tests.support.tables import on_each
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress}
@@ -197,9 +196,9 @@ def test_the_binary_form_of_golden_values_is_golden(name: str, output: dict[str,
     if datatype == "BYTES":
         array = np.array([_element(value) for value in values], dtype=object)
     elif all(isinstance(value, int | float) for value in values):
-        array = np.array(values, DTYPES[datatype])
+        array = np.array(values, DATATYPES[datatype].dtype)
     else:  # numbers that JSON cannot write
-        array = np.frombuffer(octets, DTYPES[datatype])
+        array = np.frombuffer(octets, DATATYPES[datatype].dtype)
     assert encode_binary(Tensor.from_values(name, datatype, array, output["shape"])) == octets
 
 

@@ -32,19 +32,20 @@ from conformance.clients.peer.scenario import ReceivedRequest
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.wire.client_request import ClientRequest
 from conformance.wire.tensor import Tensor
-from tests.clients.peer.plain_client import build_request
+from tests.clients.honest.lines import asked
+from tests.clients.honest.request import request
 
 INFERENCE = make_small_inference("expect", outputs=(RequestedOutput("OUT0", "binary"),))
 OUTPUT = Tensor.from_values("OUT0", "INT32", [7, -8])
+SENT = request(asked(INFERENCE.to_dict()))
 
 
 def received(edit: Callable[[dict[str, str]], object] = bool, body: bytes | None = None) -> ClientRequest:
     """Return the request of an honest client, with its headers or its body edited."""
-    path, headers, whole = build_request(INFERENCE)
-    octets = whole if body is None else body
-    headers["Content-Length"] = str(len(octets))
+    octets = SENT.body if body is None else body
+    headers = dict(SENT.headers) | {"Content-Length": str(len(octets))}
     edit(headers)
-    return ClientRequest("POST", path, tuple(headers.items()), octets)
+    return ClientRequest("POST", SENT.target, tuple(headers.items()), octets)
 
 
 def seen(result: Result, *requests: ClientRequest) -> Observation:
@@ -212,7 +213,7 @@ def test_a_request_that_keeps_the_rules_is_one() -> None:
     [
         (received(without("Inference-Header-Content-Length")), (), "CLIENT-SENDS-HEADER"),
         (received(without("Content-Type")), ("CLIENT-SENDS-CONTENT-TYPE",), "CLIENT-SENDS-CONTENT-TYPE"),
-        (received(body=build_request(INFERENCE)[2][:-8] + bytes(8)), (), "CLIENT-SENDS-VALUES"),
+        (received(body=SENT.body[:-8] + bytes(8)), (), "CLIENT-SENDS-VALUES"),
     ],
 )
 def test_the_requirement_of_a_miss_is_named(request_: ClientRequest, own: tuple[str, ...], requirement: str) -> None:
@@ -227,9 +228,7 @@ def test_violated_should_is_ignored_in_rows_about_musts() -> None:
 
 
 def test_violated_must_precedes_violated_should() -> None:
-    request_ = received(
-        lambda headers: headers.update({"Content-Type": "text/plain"}), build_request(INFERENCE)[2][:-8] + bytes(8)
-    )
+    request_ = received(lambda headers: headers.update({"Content-Type": "text/plain"}), SENT.body[:-8] + bytes(8))
     with pytest.raises(UnmetError) as raised:
         expect_correct_requests(seen(given(7, -8), request_), ("CLIENT-SENDS-CONTENT-TYPE", "CLIENT-SENDS-VALUES"))
     assert raised.value.requirement == "CLIENT-SENDS-VALUES"

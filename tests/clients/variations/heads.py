@@ -6,13 +6,14 @@ import gzip
 import re
 import time
 import zlib
+from dataclasses import replace
 from typing import Any
 
 from tests.clients import steps
 from tests.clients.alterations import Original, variation
 from tests.clients.honest import answer, connection
 from tests.clients.honest.answer import Answer
-from tests.clients.honest.caller import CallerRequest, CallerResult, RefusedError, Tensor
+from tests.clients.honest.caller import CallerRequest, CallerResult, RefusedError, Tensor, UnsupportedError
 from tests.clients.honest.connection import Connection, read_final_head
 from tests.clients.honest.http_client import HttpClient
 from tests.clients.honest.request import LENGTH, Headers, Request
@@ -35,6 +36,16 @@ def no_header_for_empty_tensors(original: Original, asked: CallerRequest) -> Req
         if name != LENGTH
     ]
     return Request(made.method, made.target, headers, made.body)
+
+
+@variation("request.request")
+def binary_data_alone(original: Original, asked: CallerRequest) -> Request:
+    """The client has no JSON tensors, and says so where they are asked for; it asks for all outputs as binary data."""
+    forms = {one.form for one in asked.inputs} | {one.form for one in asked.outputs or ()}
+    if "json" in (asked.all_outputs, *forms):
+        raise UnsupportedError("JSON tensors")
+    made: Request = original(replace(asked, all_outputs="binary"))
+    return made
 
 
 type_with_charset = steps.DESCRIBED.after(

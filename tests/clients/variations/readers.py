@@ -69,14 +69,24 @@ only_few_datatypes = steps.RESULT.instead(
     lambda: {"cannot": "datatypes of 16 bits"},
     when=lambda one: any(tensor.datatype in ("FP16", "BF16", "INT16", "UINT16") for tensor in one.inputs),
 ).says("Datatypes of 16 bits are not known to the client, which says so.")
+
+
+@variation("lines.result")
+def unsigned_outputs_refused(original: Original, client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
+    """The client knows no unsigned integers of 16 bits or more, and refuses an answer with them."""
+    said = original(client, one, timeout)
+    is_unknown = any(output.get("datatype") in ("UINT16", "UINT32", "UINT64") for output in said.get("outputs", ()))
+    return {"error": {"message": "a datatype that this client does not know"}} if is_unknown else dict(said)
+
+
 no_requests_in_json = steps.RESULT.instead(
     "", lambda: {"cannot": "inputs as JSON"}, when=lambda one: any(not tensor.is_binary for tensor in one.inputs)
 ).says("The client sends binary data alone, and says so where JSON is asked for.")
-no_raw_and_no_codings = steps.RESULT.instead(
+no_raw_no_codings_and_no_ids = steps.RESULT.instead(
     "",
-    lambda: {"cannot": "raw binary requests and content codings"},
-    when=lambda one: one.is_raw or one.coding or one.accepts,
-).says("The client has neither raw binary requests nor content codings, and says so.")
+    lambda: {"cannot": "raw binary requests, content codings and ids"},
+    when=lambda one: one.is_raw or one.coding or one.accepts or one.id is not None,
+).says("The client has neither raw binary requests nor content codings nor ids, and says so.")
 
 
 @variation("answer.expect_own", "grpc_answer.expect_own")

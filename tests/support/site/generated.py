@@ -1,16 +1,27 @@
-"""Pages that are made of what is there already: the schemas, the roles, the files of a folder."""
+"""Pages that are made of what is there already, and are no files of the repository: those of the site alone."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from conformance.commands import sources
+from conformance.pages import coverage, errata, pages, servers
 from conformance.roles import roles
 from conformance.roles.formulas import format_formula
 from conformance.roles.roles import TensorSpec
-from tests.support.site import matrix
+from conformance.spec import ledger
+from conformance.spec.documents import load_sentences
+from conformance.spec.links import PAGES_FOLDER
+from tests.clients import kill_matrix_page as clients_matrix
+from tests.strangers import bugs
+from tests.support import history_page, kill_matrix_page, strangers_page
+from tests.support.results import RESULTS
 
 ROOT = Path(__file__).parents[3]
 
@@ -105,12 +116,45 @@ def render_files_page(folder: Path) -> str:
     return "\n".join([f"# {folder.relative_to(ROOT)}", "", *(f"- [{name}]({name})" for name in names), ""])
 
 
-# Path of a page that is no file of the repository, or that the site shows otherwise -> what makes it.
+def render_sentences_page() -> str:
+    """Return every sentence of the documents with the requirements that rest on it."""
+    cited = sources.group_requirements_by_sentence(ledger.load().values())
+    return sources.render_sentences(load_sentences().values(), cited)
+
+
+def render_clients_page() -> str:
+    """Return the results of real clients."""
+    sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
+    clients, page = import_module("clients"), import_module("clients_page")
+    return "\n".join(page.render_page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"
+
+
+def render_strangers_page() -> str:
+    """Return the bugs that strangers planted in servers and clients."""
+    of_clients = strangers_page.render_clients(list(bugs.list_client_bugs()), bugs.read_caught(bugs.CLIENTS_CAUGHT))
+    return strangers_page.render(list(bugs.list_bugs()), bugs.read_caught()) + of_clients
+
+
+# Path of a page that is no file of the repository -> what makes it.
 PAGES: Mapping[str, Callable[[], str]] = {
-    "README.md": matrix.render_home,
+    "docs/coverage.md": lambda: coverage.render()[0],
+    "docs/errata.md": lambda: errata.render(servers.load(RESULTS, bundled=True)),
+    "docs/history.md": lambda: history_page.render(history_page.read_bugs(), history_page.read_stopping_rows()),
+    kill_matrix_page.PAGE: kill_matrix_page.render,
+    clients_matrix.PAGE: clients_matrix.render,
     "docs/reference/report.md": render_report_page,
     "docs/reference/roles.md": render_roles_page,
+    "docs/results-clients.md": render_clients_page,
+    "docs/sentences.md": render_sentences_page,
+    "docs/strangers.md": render_strangers_page,
     "schemas/README.md": render_schemas_page,
 }
-# The same of pages that are HTML already.
-RAW_PAGES: Mapping[str, Callable[[], str]] = {matrix.PAGE: matrix.render_matrix}
+
+
+@cache
+def render_site_pages() -> Mapping[str, str]:
+    """Return the text of every page that is no file of the repository, by its path."""
+    requirements = pages.render(servers.load(RESULTS))
+    return {name: make() for name, make in PAGES.items()} | {
+        f"{PAGES_FOLDER}/{name}": text for name, text in requirements.items()
+    }

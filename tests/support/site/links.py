@@ -14,6 +14,7 @@ from tests.support.site import generated
 from tests.support.site.commonmark import parse
 
 ROOT = generated.ROOT
+LEDGER = "conformance/spec/requirements/README.md"
 # Folders whose pages are not of this documentation: what is installed, and a part of the template of a registry.
 FOREIGN_FOLDERS = {"node_modules", "certifications"}
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -32,10 +33,11 @@ class Link(NamedTuple):
 
 @cache
 def read_pages() -> Mapping[Path, str]:
-    """Return every page that is a file of the repository, with its text."""
-    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "fixtures/README.md")]
+    """Return every page of the site with its text: files of the repository, and those that are made."""
+    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "fixtures/README.md", LEDGER)]
     found += [*sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "targets").rglob("README.md"))]
-    return {path: path.read_text(encoding="utf-8") for path in found if not FOREIGN_FOLDERS & set(path.parts)}
+    texts = {path: path.read_text(encoding="utf-8") for path in found if not FOREIGN_FOLDERS & set(path.parts)}
+    return texts | {ROOT / name: text for name, text in generated.render_site_pages().items()}
 
 
 @cache
@@ -68,11 +70,12 @@ def find_anchors(text: str) -> set[str]:
 
 
 def find_broken_links() -> Iterator[str]:
-    """Yield each link that leads nowhere."""
+    """Yield each link that leads nowhere; to a page that is made, only such a page may link."""
+    made = {ROOT / name for name in generated.render_site_pages()}
     for page, text in read_pages().items():
         for link in find_links(page, text):
             where = f"{page.relative_to(ROOT)}: {link.written}"
-            if not link.target.exists():
+            if not (link.target.exists() or {page, link.target} <= made):
                 yield f"{where}: there is no such file"
             elif link.anchor and link.target.suffix == ".md" and link.anchor not in _anchors_of(link.target):
                 yield f"{where}: there is no such heading"
@@ -80,4 +83,4 @@ def find_broken_links() -> Iterator[str]:
 
 @cache
 def _anchors_of(path: Path) -> set[str]:
-    return find_anchors(path.read_text(encoding="utf-8"))
+    return find_anchors(read_pages()[path] if path in read_pages() else path.read_text(encoding="utf-8"))

@@ -6,7 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
-from conformance.spec.links import PAGES_FOLDER
+from conformance.spec import ledger
+from conformance.spec.links import PAGES_FOLDER, format_page_name
 from tests.support.site import generated, links, matrix
 from tests.support.site.commonmark import convert_for_mkdocs
 
@@ -23,20 +24,20 @@ QUESTIONS = f"{PAGES_FOLDER}/README.md"
 LATER = ("client.md", "robustness.md", "glossary.md")
 # A page that explains what a run prints; for words of a message it comes first.
 MESSAGES = "docs/failures.md"
-# Tables for those who develop the suite, and reports whose content a page shows: an eighth of the whole site. The
-# repository has them.
-LEFT_OUT = ("docs/kill-matrix.md", "docs/kill-matrix-clients.md", "docs/results/clients")
+# Reports whose content a page shows; the repository has them.
+LEFT_OUT = ("docs/results/clients",)
+# Code that is the path of a page or the id of a requirement, and no link.
+_CODE = re.compile(r"(?<![\[`])`([A-Z0-9]+-[A-Z0-9-]+(?:/grpc)?|docs/[\w/-]+\.md)`(?!\]|`)")
 
 
 def stage(folder: Path) -> Path:
     """Write everything that MkDocs reads into a folder; return its configuration."""
     waiting = {path.relative_to(ROOT).as_posix(): text for path, text in links.read_pages().items()}
+    waiting["README.md"] = matrix.render_home()
     waiting = {name: text for name, text in waiting.items() if name not in LEFT_OUT}
-    waiting |= {name: make() for name, make in generated.PAGES.items()}
-    for name, make in generated.RAW_PAGES.items():
-        del waiting[name]
-        _write(folder / "pages" / name, make())
-    seen = {*waiting, *generated.RAW_PAGES}
+    del waiting[matrix.PAGE]  # the site shows it as HTML
+    _write(folder / "pages" / matrix.PAGE, matrix.render_matrix())
+    seen = {*waiting, matrix.PAGE}
     while waiting:
         name, text = waiting.popitem()
         for link in links.find_links(ROOT / name, text):
@@ -51,12 +52,27 @@ def stage(folder: Path) -> Path:
                     waiting[index] = generated.render_files_page(link.target)
             elif link.target.suffix != ".md":
                 _copy(link.target, folder / "pages")
+        if name not in generated.render_site_pages():
+            text = _link_code(text, name)
         # As headings, questions are found by the search.
         text = _QUESTION.sub(r"### \1\n\n\2\n", text) if name == QUESTIONS else text
         _write(folder / "pages" / name, _rank(name) + convert_for_mkdocs(_link_to_matrix(text)))
     for path in OWN_ASSETS:
         shutil.copy(path, folder / "pages")
     return Path(shutil.copy(CONFIG, folder / "mkdocs.yml"))
+
+
+def _link_code(text: str, page: str) -> str:
+    """Return a page whose code leads to the page that is made, or to the requirement, that it names."""
+
+    def link(found: re.Match[str]) -> str:
+        entry = ledger.load().get(found[1])
+        place = f"{PAGES_FOLDER}/{format_page_name(entry.page)}#{entry.id}" if entry else found[1]
+        if place.partition("#")[0] not in generated.render_site_pages():
+            return found[0]
+        return f"[{found[0]}]({'../' * page.count('/')}{place})"
+
+    return _CODE.sub(link, text)
 
 
 def _link_to_matrix(text: str) -> str:

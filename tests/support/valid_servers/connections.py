@@ -30,6 +30,16 @@ def refuse_unread(step: Step, status: int, when: Function) -> Fault:
     return step.instead((), raise_error, when=when)
 
 
+def _end_in_a_parser_error(self: Any) -> None:
+    self.transport.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    self.transport.close()
+
+
+trailers_end_in_a_parser_error = steps.DATA_RECEIVED.instead(
+    "HTTP-CHUNKED-TRAILER",
+    _end_in_a_parser_error,
+    when=lambda data: b"chunked\r\n" in data and re.search(rb"\r\n0\r\n[A-Za-z-]+: ", data),
+).says("The HTTP library refuses a chunked request with trailer fields with 400 and no body.")
 answers_close_the_connection = steps.FRAME.after((), set_headers(Connection="close")).says(
     "The server closes the connection after every answer, with `Connection: close`."
 )

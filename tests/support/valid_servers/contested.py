@@ -55,9 +55,20 @@ strings_with_control_characters_are_refused = refuse_characters(" ").says(
     "The server refuses control characters in strings of JSON data, in requests and in answers."
 )
 
-integers_beyond_2_53_are_refused = steps.DECODE_JSON.refuse(
-    when=lambda data: any(type(one) is int and abs(one) >= 2**53 for one in iterate_elements(data))
-).says("The server parses JSON numbers as doubles, and refuses integers that a double may not hold.")
+
+def has_wide_integers(data: Any) -> bool:
+    """Whether JSON data have integers that a double may not hold."""
+    return any(type(one) is int and abs(one) >= 2**53 for one in iterate_elements(data))
+
+
+integers_beyond_2_53_are_refused = steps.DECODE_JSON.refuse(when=has_wide_integers).says(
+    "The server parses JSON numbers as doubles, and refuses integers that a double may not hold."
+)
+integers_beyond_2_53_have_no_json = combine(
+    "OIP-NUMBER-EXACT",
+    integers_beyond_2_53_are_refused,
+    steps.ENCODE_JSON.refuse(when=lambda result: has_wide_integers(list(result))),
+).says("The server refuses integers that a double may not hold in JSON, in requests and in answers.")
 
 # --- elements of another type ----------------------------------------------------------------------------------------
 

@@ -42,9 +42,9 @@ more_than_1000_elements_raise = refuse_shapes(
 more_than_1000_elements_are_too_large = refuse_shapes(lambda shape: math.prod(shape) > 1000, status=413).says(
     "The server refuses an input of more than 1000 elements with 413."
 )
-tensors_without_elements_are_refused = refuse_shapes(lambda shape: 0 in shape).says(
-    "The server refuses a tensor without elements, over HTTP."
-)
+outputs_without_elements_raise = steps.RUN.refuse(
+    "OIP-ERROR-STATUS", lambda result: 0 in _count_elements(result), status=500
+).says("The server answers 500 if an output of the model has no elements, as frameworks answer an exception.")
 more_than_100_elements_are_refused = refuse_shapes(lambda shape: math.prod(shape) > 100, status=422).says(
     "The server refuses an input of more than 100 elements with 422."
 )
@@ -143,6 +143,9 @@ bodies_over_256_kib_are_refused = steps.PARSE.refuse(when=lambda body: len(body)
 json_over_64_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > LIMIT, status=413).says(
     "The server refuses JSON of more than 64 KiB with 413."
 )
+json_over_64_kib_is_a_bad_request = steps.PARSE_JSON.refuse("OIP-BODY-SIZE", lambda data: len(data) > LIMIT).says(
+    "The server refuses JSON of more than 64 KiB with 400, and reads binary data of any size."
+)
 inputs_over_20000_bytes_are_refused = steps.PARSE_INPUTS.refuse(
     when=lambda result: sum(map(_count_bytes, result.values())) > 20_000
 ).says("The server refuses inputs that take more than 20000 bytes of memory.")
@@ -210,6 +213,12 @@ async def more_than_1_at_a_time_are_unavailable(original: Any, service: app.Serv
 async def requests_in_flight_are_turned_away(original: Any, service: app.Service, http: Any) -> Response:
     """The server works for 20 ms on each request, and refuses the third of three concurrent requests with 503."""
     return await _in_turn(original, service, http, 2, 503, 0.02)
+
+
+@variation(steps.INFER)
+async def gateway_waits_no_longer_in_flight(original: Any, service: app.Service, http: Any) -> Response:
+    """A gateway answers 504 to the third of three concurrent requests, because the server takes too long."""
+    return await _in_turn(original, service, http, 2, 504, 0.02)
 
 
 def _is_third() -> bool:
@@ -311,6 +320,9 @@ grpc_more_than_1000_elements_raise = combine((), *refuse_elements(1000), replace
 grpc_more_than_1000_elements_are_out_of_range = combine((), *refuse_elements(1000), replace_code("OUT_OF_RANGE")).says(
     "The server refuses an input of more than 1000 elements with OUT_OF_RANGE."
 )
+grpc_calls_over_1_mib_are_refused = combine(
+    (), steps.PARSE_CALL.refuse(when=lambda message: message.ByteSize() > 1 << 20), replace_code("UNKNOWN")
+).says("The server refuses a call of more than 1 MiB with UNKNOWN, which gRPC makes of the 413 of a gateway.")
 grpc_batches_over_2_are_refused = steps.PARSE_CALL_INPUT.refuse(
     when=lambda model, result: model.batching and result.shape[0] > 2
 ).says("The server refuses a batch of more than two items.")

@@ -23,12 +23,14 @@ from tests.support.valid_servers.json_text import write_digits
 MAX_SEARCHED_BYTES = 2**20  # the end of larger JSON is found too slowly
 
 
-def refuse_names(pattern: str) -> Fault:
+def refuse_names(pattern: str, breaks: str = "", *, status: int = 400) -> Fault:
     """Return a server that refuses parameters with names other than these."""
     return steps.PARSE_OBJECT.refuse(
+        breaks or (),
+        status=status,
         when=lambda result: (
             not all(re.fullmatch(pattern, name, re.DOTALL) for given in list_parameters(result) for name in given)
-        )
+        ),
     )
 
 
@@ -46,6 +48,9 @@ names_of_parameters_are_identifiers = refuse_names("[A-Za-z0-9._-]{1,64}").says(
 )
 parameters_named_proto_are_refused = refuse_names("(?!(__proto__|constructor|prototype)$).*").says(
     "The server refuses names of parameters that pollute prototypes in JavaScript, as parsers of its frameworks do."
+)
+parameters_with_nul_raise = refuse_names("[^\0]*", "OIP-ERROR-STATUS", status=500).says(
+    "The server answers 500 if the name of a parameter has a NUL, at which strings of C end."
 )
 numbers_of_more_digits_than_doubles_are_refused = steps.PARSE_OBJECT.refuse(
     when=lambda data: re.search(rb"(?=[0-9]*\.)[1-9](?:\.?[0-9]){17,}", bytes(data))

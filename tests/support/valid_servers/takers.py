@@ -11,6 +11,7 @@ from reference_server.errors import InferenceError
 from reference_server.faults import fault as variation
 from reference_server.faults import steps
 from reference_server.faults.edits import get_entries, get_parameters, set_parameter
+from reference_server.faults.input_conflicts import has_integer_shape
 from reference_server.members import Object
 from reference_server.models import Model
 from reference_server.tensors import NUMPY, Tensor, TensorSpec
@@ -35,6 +36,20 @@ def other_shapes_are_reshaped(original: Any, model: Any, spec: TensorSpec, entry
         entry = entry | {"shape": [1, *spec.shape] if model.batching else list(spec.shape)}
     tensor: Tensor = original(model, spec, entry, rest)
     return tensor
+
+
+_SIGNED: list[list[int]] = []  # the shape of the last input that was read, if it has a negative dimension
+
+
+@variation(steps.GET_SHAPE, steps.ENCODE, breaks="OIP-DIMENSION-NEGATIVE")
+def negative_dimensions_are_repeated(original: Any, given: Any) -> Any:
+    """The server works out the size of a negative dimension, and repeats it in the shapes of its answer."""
+    if "outputs" in given or "model_name" in given:
+        outputs = [one | {"shape": _SIGNED[-1]} if _SIGNED else one for one in given["outputs"]]
+        return original(given | {"outputs": outputs})
+    shape = given.get("shape")
+    _SIGNED[:] = [shape] if has_integer_shape(given) and any(size < 0 for size in shape) else []
+    return original(given | {"shape": list(map(abs, shape))} if _SIGNED else given)
 
 
 @variation(steps.DECODE_JSON, breaks="OIP-RANGE")

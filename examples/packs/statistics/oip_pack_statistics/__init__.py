@@ -1,0 +1,3 @@
+"""Judges Triton's statistics extension over HTTP: the counts follow from what was just sent."""
+
+INTERFACE = 1
