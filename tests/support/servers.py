@@ -125,7 +125,10 @@ def reserve_closed_port() -> Iterator[int]:
 
 @contextmanager
 def run_proxy(upstream: str, connections: int) -> Iterator[str]:
-    """Pass so many connections on to a server, then take none any more; yields the URL."""
+    """Pass so many connections on to a server, and end at the first request on a later one; yields the URL.
+
+    A request is in flight at the end, so that the server has crashed: it was not stopped between two requests.
+    """
     host, _, port = upstream.removeprefix("http://").rpartition(":")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
@@ -142,10 +145,13 @@ def run_proxy(upstream: str, connections: int) -> Iterator[str]:
 def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: int) -> None:
     pairs = []
     with suppress(OSError):
-        for _ in range(connections):
+        while True:
             near, _ = listener.accept()
+            pairs.append(near)
+            if len(pairs) > 2 * connections and _is_written_to(near):
+                break
             far = socket.create_connection(upstream)
-            pairs += [near, far]
+            pairs.append(far)
             for end in (near, far):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else every answer waits for 40 ms
             for a, b in ((near, far), (far, near)):
@@ -156,6 +162,12 @@ def _pass_on(listener: socket.socket, upstream: tuple[str, int], connections: in
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
         end.close()
+
+
+def _is_written_to(connection: socket.socket) -> bool:
+    with suppress(OSError):
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    return False
 
 
 @contextmanager
