@@ -15,6 +15,7 @@ from conformance.judging.busy_retries import BusyError
 from conformance.judging.judge import Judge
 from conformance.judging.row_judge import RowError, RowOutcome, conclude_exception
 from conformance.judging.row_models import RowModels
+from conformance.judging.short_waits import WaitError
 from conformance.spec.check import Case
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.transport.broken_request import is_busy, is_retryable
@@ -113,6 +114,9 @@ class ConcurrentJudge(Judge):
         if isinstance(error, NotApplicableError):
             return conclude_exception(error)
         raise AbandonedError(AbandonReason.NOT_PASSED)
+
+    def _conclude_wait(self, _case: Case, wait: WaitError) -> RowOutcome:
+        return wait.conclude()
 
     def _conclude_failure(self, *_: object) -> NoReturn:
         raise AbandonedError(AbandonReason.NOT_PASSED)

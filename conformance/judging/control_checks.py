@@ -14,7 +14,7 @@ from conformance.discovery.deployed_model import Change
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
-from conformance.judging.refused_requests import find_refusal_cause
+from conformance.judging.refused_requests import find_refusal_cause, find_silence_cause
 from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
@@ -91,11 +91,13 @@ class ControlChecks:
             return None
 
     def explain_by_refused_request(self, case: Case, error: RowError) -> UnmetError | None:
-        """Return the violation if the server refuses the request for another reason than the property of the row."""
+        """Return the violation if the server does not answer the request for another reason than the row's property."""
         if isinstance(error, BlockedError):
             return None
+        model, named = self.models.build_model(case), name_requirement(case, error)
         try:
-            return find_refusal_cause(self.target, error, name_requirement(case, error))
+            found = find_refusal_cause(self.target, error, named)
+            return found or (find_silence_cause(self.target, model, error, named) if model else None)
         except (TargetLostError, NotRecordedError):
             return None
 

@@ -118,7 +118,7 @@ class Judge(RowJudge):
         """Set the models of the rows, which the explanations of errors share."""
         self.models = models
         self._client_names = ClientNameTrials(self.target, models, self.seed, self._run_body, self._name_requirement)
-        controls = ControlChecks(self.target, models)
+        self._controls = controls = ControlChecks(self.target, models)
         self._explanations: tuple[_Explanation, ...] = (
             controls.explain_by_lost_model,
             controls.explain_by_repetition,
@@ -184,7 +184,7 @@ class Judge(RowJudge):
             kind = ReasonKind.NOT_KEPT if isinstance(missing, PartlyRecordedError) else ReasonKind.NOT_RECORDED
             return no_verdict(Outcome.ERROR, kind, escape_text(str(missing)))
         except WaitError as inconclusive:
-            return inconclusive.conclude()
+            return self._conclude_wait(case, inconclusive)
         except (HungError, TargetLostError):
             raise
         except (Exception, SystemExit) as error:
@@ -207,6 +207,16 @@ class Judge(RowJudge):
             return conclude_met(case, case.check.body(peer, *([model] if model else []), *case.row.values))
 
     # --- conclude ---
+
+    def _conclude_wait(self, case: Case, wait: WaitError) -> RowOutcome:
+        """Return the outcome of a row without a verdict, and name the cause of a short wait if a control shows it."""
+        error = wait.__context__
+        unmet = error.cause if isinstance(error, BlockedError) else error
+        if wait.kind is not ReasonKind.SHORT_WAIT or not isinstance(unmet, UnmetError):
+            return wait.conclude()
+        if cause := self._controls.explain_by_refused_request(case, unmet):
+            wait.requirement = name_requirement(case, cause)
+        return wait.conclude()
 
     def _conclude_error(self, case: Case, error: RowError | NotApplicableError) -> RowOutcome:
         if isinstance(error, NotApplicableError):

@@ -1,16 +1,22 @@
-"""Finds why a server refuses a legal request, where a control shows another cause than the property of the row.
+"""Finds why a server refuses a request or never answers it, if a control shows another cause than the row's property.
 
-Each control differs from the refused request in one thing: where its binary data begin, or whether they look like JSON.
+A refused legal request has controls that differ from it in one thing: where its binary data begin, or whether they look
+like JSON. The control of a request that is never answered has the same shapes, but neither its form nor its options.
 """
 
 from __future__ import annotations
 
+from conformance.expect.attribution import attribute_missing_answer
 from conformance.expect.unmet import UnmetError
+from conformance.judging.control_request import build_control_request, read_request_content
+from conformance.roles.model import Model
 from conformance.spec.ledger import Concern, get_requirement
 from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Reply
 from conformance.transport.send_options import PLAIN
 from conformance.transport.target import Target
+from conformance.transport.wait_budget import is_silence
+from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import INFERENCE_HEADER, Message
 
 BINARY_DATA = "BIN-BODY-I"
@@ -24,12 +30,11 @@ _LARGEST_ELEMENT = 8  # bytes
 
 def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetError | None:
     """Return the violation that explains the refusal of a legal request; None if `named` may do so."""
-    reply, entry = unmet.reply, get_requirement(named)
+    reply = unmet.reply
     if reply is None or reply.is_over_grpc or not reply.is_refusal or is_busy(reply):
         return None
     exchange, message = reply.exchange, reply.exchange.message
-    is_about_state = entry.area in _AREAS_ABOUT_STATE or entry.concern is Concern.REFUSAL
-    if is_about_state or exchange.send_options != PLAIN or exchange.note:
+    if _is_about_state(named) or exchange.send_options != PLAIN or exchange.note:
         return None  # the controls are sent alone and in one piece
     if target.send(message, fresh=True).succeeded:
         return None  # refused once, for a reason that no control shows: a gateway may renew credentials
@@ -42,6 +47,30 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
             unmet.actual += f"; {control}"
             return unmet
     return None
+
+
+def find_silence_cause(target: Target, model: Model, unmet: UnmetError, named: str) -> UnmetError | None:
+    """Return the violation if a simple request stays without an answer as well; None if `named` may be the cause."""
+    reply = unmet.reply
+    if reply is None or not is_silence(reply.exchange) or _is_about_state(named):
+        return None
+    content = read_request_content(reply.exchange.message, model)
+    request = build_control_request(content, target, model) if content else None
+    if content is None or request is None:
+        return None
+    message = make_infer_message(request) if reply.is_over_grpc else request.message()
+    shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
+    name = f"a simple request for {message.path}: {shapes}"
+    if target.probe_once(name, lambda: not is_silence(target.send(message, fresh=True).exchange)):
+        return None
+    unmet.requirement = attribute_missing_answer(reply)
+    unmet.actual += f"; a simple request with {shapes} gets none either"
+    return unmet
+
+
+def _is_about_state(requirement: str) -> bool:
+    entry = get_requirement(requirement)
+    return entry.area in _AREAS_ABOUT_STATE or entry.concern is Concern.REFUSAL
 
 
 def _is_place_the_cause(target: Target, message: Message) -> bool:

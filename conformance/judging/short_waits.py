@@ -43,14 +43,16 @@ class WaitError(Exception):
         requirement: the requirement that the row would violate if the answer never comes.
     """
 
-    def __init__(self, kind: ReasonKind, message: str, requirement: str) -> None:
-        super().__init__(message)
+    def __init__(self, kind: ReasonKind, wait: object, requirement: str) -> None:
+        super().__init__(escape_text(str(wait)))
         self.kind = kind
         self.requirement = requirement
 
     def conclude(self) -> RowOutcome:
         """Return the outcome of a row that will not be repeated with the whole timeout."""
-        return no_verdict(Outcome.BLOCKED, self.kind, str(self), self.requirement)
+        repeated = f"; not repeated, because a row of {self.requirement} got no answer in the whole timeout"
+        is_short = self.kind is ReasonKind.SHORT_WAIT
+        return no_verdict(Outcome.BLOCKED, self.kind, f"{self}{repeated if is_short else ''}", self.requirement)
 
 
 class TooShortError(Exception):
@@ -152,14 +154,13 @@ class ShortWaits:
         """Raise `WaitError` if a short wait of the row ended without a whole answer."""
         short = next((one.failure for one in self._target.exchanges if one.is_short_wait), None)
         if short is not None:
-            message = f"{short}; not repeated, because a row of {requirement} got no answer in the whole timeout"
-            raise WaitError(ReasonKind.SHORT_WAIT, escape_text(message), requirement)
+            raise WaitError(ReasonKind.SHORT_WAIT, short, requirement)
 
     def _raise_if_slow(self, requirement: str) -> None:
         """Raise `WaitError` if a request of the row got no answer from a server that may only be slow."""
         slow = next((one.failure for one in self._target.exchanges if one.is_slow), None)
         if slow is not None:
-            raise WaitError(ReasonKind.SLOW, escape_text(str(slow)), requirement)
+            raise WaitError(ReasonKind.SLOW, slow, requirement)
 
 
 def _identify_control_request(requirement: str, exchange: Exchange) -> tuple[object, ...] | None:
