@@ -53,8 +53,8 @@ class AnyTarget(Protocol):
     def send_on_one_connection(self, messages: Sequence[Message]) -> list[Reply]:
         """Send messages one after the other on one connection; fewer replies if the server closes it."""
 
-    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
-        """Send all messages at the same time; replies are in the same order."""
+    def send_together(self, messages: Sequence[Message], *, reads_late: bool = False) -> list[Reply]:
+        """Send all messages at the same time; replies are in the same order; for `reads_late` see `Target`."""
 
     def send_after_idling(self, pairs: Sequence[tuple[Message, Message]], idle_s: float) -> list[Reply]:
         """Send the first message of each pair, wait, and send the second messages; return the second replies."""

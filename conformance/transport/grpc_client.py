@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from conformance.transport.grpc_connection import GrpcConnection
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024  # bytes, for all answers to concurrent calls together; grpc's own limit is 4 MiB
+SMALL_WINDOW_BYTES = 65_535  # bytes of a stream in flight, as without any setting (RFC 9113, 6.9.2)
 MAX_ATTEMPTS = 5  # for a call that the server reports as unprocessed (RFC 9113, 8.7)
 _UNCOMPRESSED_FLAG = b"\0"
 _LENGTH_BYTES = 4
@@ -30,10 +31,11 @@ _CANCELLED = TransportFailure(FailureKind.CLOSED, "cancelled by the client")
 
 
 class GrpcClient:
-    """A client of one target over gRPC."""
+    """A client of one target over gRPC; `window_bytes` is the window of each stream, by default a large one."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, window_bytes: int | None = None) -> None:
         self.settings = settings
+        self._window_bytes = window_bytes
         self._address = settings.grpc_address
         self._connection: GrpcConnection | None = None
         self._number = 0
@@ -97,7 +99,8 @@ class GrpcClient:
         from conformance.transport.grpc_connection import GrpcConnection  # its dependencies come with the extra
 
         self.close()
-        self._connection, self._number = GrpcConnection(self.settings), assign_connection_number()
+        self._connection = GrpcConnection(self.settings, self._window_bytes)
+        self._number = assign_connection_number()
         return self._connection
 
     def _make_calls(self, messages: Sequence[Message], until: float) -> list[Stream]:

@@ -123,8 +123,10 @@ class GrpcConnection:
         is_usable: whether the connection accepts further calls.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, window_bytes: int | None = None) -> None:
         """Connect, and prepare the first frames; they are sent with the first call.
+
+        `window_bytes` is the flow control window of each stream; by default it is that of the connection.
 
         Raises:
             UnreachableError: the connection fails.
@@ -140,7 +142,7 @@ class GrpcConnection:
         self._is_ready = False  # whether the server has announced its limit of streams
         self._silence_deadline = self._calls_deadline = 0.0  # see `call`
         self.is_usable = True
-        initial_settings = {SettingCodes.INITIAL_WINDOW_SIZE: WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
+        initial_settings = {SettingCodes.INITIAL_WINDOW_SIZE: window_bytes or WINDOW_BYTES, SettingCodes.ENABLE_PUSH: 0}
         self._http2.local_settings = H2Settings(client=True, initial_values=initial_settings)
         self._http2.initiate_connection()
         self._http2.increment_flow_control_window(WINDOW_BYTES)

@@ -78,9 +78,9 @@ class GrpcTarget:
         """Send calls one after the other, on the kept connection."""
         return [self.send(message) for message in messages]
 
-    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+    def send_together(self, messages: Sequence[Message], *, reads_late: bool = False) -> list[Reply]:
         """Make all calls at the same time, on one connection; replies are in the same order."""
-        return self.over_http.send_together(messages)
+        return self.over_http.send_together(messages, reads_late=reads_late)
 
     def reset_silence(self) -> None:
         """Continue with a target that counts as lost because it was silent: see `TargetClient.reset_silence`."""

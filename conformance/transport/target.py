@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from conformance.roles.declared_limits import Limits
@@ -18,7 +18,7 @@ from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable, read_retry_after
 from conformance.transport.exchange import Exchange, FailureKind, Reply
-from conformance.transport.grpc_client import GrpcClient
+from conformance.transport.grpc_client import SMALL_WINDOW_BYTES, GrpcClient
 from conformance.transport.hostile_sending import Octets
 from conformance.transport.http_client import HttpClient, exchange_after_idling, send_alone
 from conformance.transport.http_request import render_request
@@ -447,19 +447,27 @@ class Target(TargetClient):
         """Return the bytes of a request without the user's headers, which may be secret."""
         return render_request(replace(self.settings, headers=()), message)
 
-    def send_together(self, messages: Sequence[Message]) -> list[Reply]:
+    def send_together(self, messages: Sequence[Message], *, reads_late: bool = False) -> list[Reply]:
         """Send all messages at the same time; replies are in the same order.
 
         Over HTTP each message has its own connection. gRPC calls share one connection, as those of gRPC clients do.
+        With `reads_late` the server cannot hand over one long answer before it begins the next: the suite reads HTTP
+        answers after a pause, and gives calls small windows of flow control.
         """
         messages = [self._add_user_agent(message) for message in messages]
         if all(message.method == GRPC_METHOD for message in messages):
-            return self._call(messages, lambda: self._retry_until_back(lambda: self._call_together(messages)))
+            call = partial(self._call_together, messages, reads_late=reads_late)
+            return self._call(messages, lambda: self._retry_until_back(call))
         share = len(messages)
-        note = f"one of {share} concurrent requests"
+        note = f"one of {share} concurrent requests{', ' if reads_late else ''}"
+
+        def send_once(message: Message) -> Exchange:
+            if reads_late:
+                return sockets.send_and_read_late(self.settings, message)
+            return self._http.send(message, fresh=True, share=share)
 
         def send_one(message: Message) -> Exchange:
-            found = self._retry_ended(lambda: self._http.send(message, fresh=True, share=share))
+            found = self._retry_ended(lambda: send_once(message))
             return replace(found, note=note + found.note)
 
         def send_all() -> list[Exchange]:
@@ -472,9 +480,13 @@ class Target(TargetClient):
         message = self._add_user_agent(message)
         self._call([message], lambda: [self._retry_until_back(lambda: self._grpc.cancel(message, fresh=fresh))])
 
-    def _call_together(self, messages: Sequence[Message]) -> list[Exchange]:
+    def _call_together(self, messages: Sequence[Message], *, reads_late: bool) -> list[Exchange]:
         note = f"one of {len(messages)} concurrent calls on one connection"
-        return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
+        if not reads_late:
+            return [replace(found, note=note) for found in self._grpc.send_together(messages, fresh=True)]
+        with closing(GrpcClient(self.settings, SMALL_WINDOW_BYTES)) as client:
+            note += f", read through windows of {SMALL_WINDOW_BYTES} bytes"
+            return [replace(found, note=note) for found in client.send_together(messages)]
 
     def send_with(self, options: SendOptions, message: Message, *, fresh: bool = False) -> Reply:
         """Send a message with these options, on the kept connection of this method; `fresh` opens a new connection."""

@@ -120,6 +120,15 @@ def test_a_message_that_is_refused_before_it_was_read_has_a_status() -> None:
     assert [reply.status_line for reply in replies] == ["RESOURCE_EXHAUSTED", "OK"]
 
 
+def test_two_large_answers_come_in_turns_where_they_are_read_late() -> None:
+    with serving(lambda request, _: request * 1_000_000) as address:
+        target = Target(make_settings("", grpc=address, timeout=3.0))
+        replies = target.send_together([ASK, ASK.with_body(b"xyz")], reads_late=True)
+        target.close()
+    assert [(reply.body[:3], len(reply.body)) for reply in replies] == [(b"abc", 3_000_000), (b"xyz", 3_000_000)]
+    assert replies[0].exchange.note.endswith("read through windows of 65535 bytes")
+
+
 # --- what goes with a call -------------------------------------------------------------------------------------------
 
 

@@ -159,7 +159,8 @@ def test_invalid_answer_to_head_is_failure(data: bytes) -> None:
     assert reply.exchange.failure is not None
 
 
-def test_an_answer_is_left_unread_for_a_moment() -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_answers_are_left_unread_for_a_moment(count: int) -> None:
     size, waited = 8_000_000, []
 
     def script(connection: socket.socket) -> None:
@@ -169,9 +170,12 @@ def test_an_answer_is_left_unread_for_a_moment() -> None:
         waited.append(time.monotonic() - started)
 
     with serve_scripts(script) as url:
-        reply = target(url).send_and_read_late(POST)
-    assert (len(reply.body), reply.exchange.failure) == (size, None)
-    assert waited[0] > 0.2
+        judged = target(url)
+        replies = [judged.send_and_read_late(POST)] if count == 1 else judged.send_together([POST] * 2, reads_late=True)
+        judged.close()
+    assert [(len(reply.body), reply.exchange.failure) for reply in replies] == [(size, None)] * count
+    assert min(waited) > 0.2
+    assert len(waited) == count
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
