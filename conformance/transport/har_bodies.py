@@ -18,7 +18,7 @@ KIB: Final = 1024
 # The length in bytes from which a body has a digest and is stored once. If a shorter one repeats, compression makes it
 # smaller than a digest.
 MIN_SHARED_BYTES: Final = 4 * KIB
-# Bytes of all bodies of a recording together; a certification of everything needs 90 MB.
+# Bytes of all bodies of a recording together; a certification of everything needs 160 MB.
 MAX_TOTAL_BYTES: Final = 384 * KIB * KIB
 # The maximum number of brackets in a body that is written as text: readers count the brackets of a line before parsing.
 _MAX_BRACKETS: Final = 100_000

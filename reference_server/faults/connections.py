@@ -238,6 +238,27 @@ errors_of_head_have_a_body = answer_like_get(lambda scope: "no" in scope["path"]
     "The server sends the error object as the body when it refuses a HEAD request."
 )
 
+MIN_LARGE_BYTES, WRITE_BYTES = 4 * 1024 * 1024, 256 * 1024
+_unsent: dict[str, bytes] = {}
+
+
+class _SharedBufferResponse(Response):
+    """A response that the server writes, as fast as its client reads, from the buffer of all such responses."""
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        _unsent["body"] = bytes(self.body)
+        for end in range(WRITE_BYTES, len(self.body) + WRITE_BYTES, WRITE_BYTES):
+            piece, has_more = _unsent["body"][end - WRITE_BYTES : end], end < len(self.body)
+            await send({"type": "http.response.body", "body": piece, "more_body": has_more})
+
+
+large_answers_in_flight_share_a_buffer = steps.FRAME.after(
+    "OIP-ISOLATION",
+    lambda answer: _SharedBufferResponse(answer.body, headers=dict(answer.headers)),
+    when=lambda result: len(result.body) > MIN_LARGE_BYTES,
+).says("The server sends answers of over 4 MiB from one buffer, so that a second overwrites the rest of the first.")
+
 MAX_STALL_S = 0.1
 
 

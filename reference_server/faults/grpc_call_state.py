@@ -199,6 +199,27 @@ def grpc_answers_of_cancelled_calls_go_to_the_next(_original: Any, models: Any, 
     return handle
 
 
+_buffer: dict[str, bytes] = {}
+MIN_BUFFERED_BYTES, BUFFERED_S, POLL_S = 2 * 1024 * 1024, 0.3, 0.002
+
+
+@fault(steps.MAKE_HANDLER, breaks="OIP-ISOLATION/grpc")
+def grpc_large_answers_in_flight_share_a_buffer(original: Any, models: Any, method: Any) -> Any:
+    """The server sends answers of over 2 MiB from one buffer, where a second soon overwrites the first."""
+    handle = original(models, method)
+
+    def answer_from_buffer(octets: bytes, context: Any) -> bytes:
+        own: bytes = handle(octets, context)
+        if len(own) <= MIN_BUFFERED_BYTES:
+            return own
+        _buffer["answer"], end = own, time.monotonic() + BUFFERED_S
+        while _buffer["answer"] is own and time.monotonic() < end:
+            time.sleep(POLL_S)
+        return _buffer["answer"]
+
+    return answer_from_buffer
+
+
 _last_inference: dict[str, Any] = {"time": 0.0, "id": ""}
 
 

@@ -182,7 +182,11 @@ BUSY = (
 )
 
 
-LARGE_REQUESTS = ("state.answer-is-whole-for-a-slow-reader", "state.cancelled-answer-harms-no-other")
+LARGE_REQUESTS = (
+    "state.answer-is-whole-for-a-slow-reader",
+    "state.cancelled-answer-harms-no-other",
+    "state.large-answers-in-flight-are-their-own",
+)
 
 
 def test_nginx_as_it_comes_takes_a_megabyte_and_changes_nothing_else(gateway: Behind, tmp_path: Path) -> None:

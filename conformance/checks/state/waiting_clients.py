@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from conformance.checks.state.request_forms import (
@@ -9,6 +11,7 @@ from conformance.checks.state.request_forms import (
     LENGTH_REQUIRED,
     NEEDS,
     AnyForm,
+    is_closed_under_load,
     make_form_row,
     require_http_1_1,
     send_answered_request,
@@ -17,10 +20,12 @@ from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Only, Row, check, rows
+from conformance.spec.check import Only, Row, check, claim, rows
 from conformance.spec.extensions import BINARY, HTTP
 from conformance.spec.text import escape_text
-from conformance.transport.exchange import GoAhead
+from conformance.transport.any_target import AnyTarget
+from conformance.transport.exchange import GoAhead, Reply
+from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.hostile_sending import ConnectionEnd, Octets
 from conformance.transport.send_options import PLAIN_CHUNKS, ChunkFormat
 from conformance.transport.target import Target
@@ -95,14 +100,16 @@ def go_ahead_comes_without_the_body(
 
 # More than both socket buffers hold before the client reads; Linux lets the send buffer grow to 4 MiB.
 ANSWER_BYTES = 5_000_000
+CALL_BYTES = 3_000_000  # the usual limit of gRPC is 4 MiB
 TEXT_COUNT = 50
 
 
-def _make_large_tensor(model: Model) -> Tensor:
-    """Return a tensor of `ANSWER_BYTES` bytes: a few long strings, which servers process fast, or many integers."""
+def _make_large_tensor(model: Model, size: int = ANSWER_BYTES, salt: int = 0) -> Tensor:
+    """Return a tensor of `size` bytes: a few long strings, which servers process fast, or many integers."""
     if model.role.inputs[0].datatype == "BYTES":
-        return model.tensor([f"{k:09d} " * (ANSWER_BYTES // TEXT_COUNT // 10) for k in range(TEXT_COUNT)])
-    return model.tensor(np.arange(ANSWER_BYTES) % 251)
+        numbers = range(salt * TEXT_COUNT, (salt + 1) * TEXT_COUNT)
+        return model.tensor([f"{k:09d} " * (size // TEXT_COUNT // 10) for k in numbers])
+    return model.tensor((np.arange(size) + salt) % 251)
 
 
 def _make_slow_reader_row(form: AnyForm, role: str) -> Row:
@@ -136,6 +143,45 @@ def answer_is_whole_for_a_slow_reader(target: Target, model: Model, form: AnyFor
     with (
         block_if(is_wrong_for_prompt_reader, "the same answer is also wrong if the client reads at once"),
         attribute_to("HTTP-SLOW-READER"),
+    ):
+        expect(reply).tensors(expected)
+
+
+@claim("state.large-answers-in-flight-are-their-own", requirements="OIP-ISOLATION", role="identity_bytes")
+@rows(Row("json", ("json",)), Row("binary", ("binary",), needs=BINARY))
+def large_answers_in_flight_are_their_own(target: AnyTarget, model: Model, form: Form) -> None:
+    """Two large answers that the server sends at the same time, to clients that read late, do not mix."""
+    size = CALL_BYTES if isinstance(target, GrpcTarget) else ANSWER_BYTES
+    inputs = [[_make_large_tensor(model, size, number)] for number in (1, 2)]
+    want: Form | None = "binary" if form == "binary" else None
+    messages = [target.message(model.request(tensors, send=form, want=want)) for tensors in inputs]
+    for tensors, reply in zip(inputs, target.send_together(messages, reads_late=True), strict=True):
+        _expect_own_large_answer(target, reply, model.expected(tensors))
+
+
+def _expect_own_large_answer(target: AnyTarget, reply: Reply, expected: Sequence[Tensor]) -> None:
+    """Expect an answer to one of two large requests; the control is the same request alone, whose answer is read late.
+
+    Raises:
+        NotApplicableError: the server refuses such large requests, or two at once.
+    """
+
+    def send_alone() -> Reply:
+        return target.send_together([reply.exchange.message], reads_late=True)[0]
+
+    if reply.is_refusal and (reply.status in LIMIT_STATUSES or send_alone().is_refusal):
+        size = len(reply.exchange.message.body)
+        raise NotApplicableError(
+            f"the server refuses one of two requests of {size} bytes: {escape_text(reply.outcome())}"
+        )
+    if is_closed_under_load(target, reply):
+        return
+    with (
+        block_if(
+            lambda: not is_met(lambda: expect(send_alone()).tensors(expected)),
+            "the same request alone also gets a wrong answer if the client reads late",
+        ),
+        attribute_to("OIP-ISOLATION"),
     ):
         expect(reply).tensors(expected)
 
