@@ -10,6 +10,7 @@ from conformance.expect.attribution import attribute_missing_answer
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import build_control_request, read_request_content
 from conformance.roles.model import Model
+from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Concern, get_requirement
 from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Reply
@@ -52,7 +53,7 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
 def find_silence_cause(target: Target, model: Model, unmet: UnmetError, named: str) -> UnmetError | None:
     """Return the violation if a simple request stays without an answer as well; None if `named` may be the cause."""
     reply = unmet.reply
-    if reply is None or not is_silence(reply.exchange) or _is_about_state(named):
+    if reply is None or not is_silence(reply.exchange):
         return None
     content = read_request_content(reply.exchange.message, model)
     request = build_control_request(content, target, model) if content else None
@@ -63,6 +64,8 @@ def find_silence_cause(target: Target, model: Model, unmet: UnmetError, named: s
     name = f"a simple request for {message.path}: {shapes}"
     if target.probe_once(name, lambda: not is_silence(target.send(message, fresh=True).exchange)):
         return None
+    if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
+        return None  # the request of the row may have left the model unable to answer
     unmet.requirement = attribute_missing_answer(reply)
     unmet.actual += f"; a simple request with {shapes} gets none either"
     return unmet
