@@ -72,12 +72,10 @@ class Message:
         """Return the message with another JSON text; the inference header, if any, gets the length of this text."""
         by = len(head) - self.json_length
         spans = tuple((name, datatype, start + by, end + by) for name, datatype, start, end in self.spans)
-        message = replace(self, body=head + self.body[self.json_length :], json_length=len(head), spans=spans)
-        return (
-            message
-            if message.header(INFERENCE_HEADER) is None
-            else message.with_header(INFERENCE_HEADER, str(len(head)))
-        )
+        length, name_of_length = str(len(head)), INFERENCE_HEADER.lower()
+        headers = tuple((name, length if name.lower() == name_of_length else value) for name, value in self.headers)
+        body = head + self.body[self.json_length :]
+        return replace(self, body=body, json_length=len(head), spans=spans, headers=headers)
 
 
 @dataclass(frozen=True, slots=True)

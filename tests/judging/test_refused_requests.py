@@ -11,6 +11,8 @@ from conformance.judging.selection import find_row
 from conformance.spec.outcome import Outcome
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, switch_on
+from tests.support import unusual_models
+from tests.support.deployed_judging import judge_models, list_missed
 from tests.support.sightings import judge_fault, open_session, run_server, serve_grpc
 
 CHECK = "datatypes.binary-inputs-are-read"
@@ -68,6 +70,12 @@ def test_a_refusal_names_what_a_control_shows(row: str, refuses: Refuses, requir
         (result,) = judge_fault(server, fault, [found])
     assert result.failure is not None
     assert result.failure.requirement == requirement
+
+
+def test_a_control_differs_in_one_thing_from_a_header_in_another_spelling() -> None:
+    with unusual_models.serve(fault="header-looked-up-in-one-spelling") as url:
+        results = judge_models(url, ["headers"], "fixed", about=["BIN-HEADER-CASE"])
+    assert list_missed(results) == {"BIN-HEADER-CASE"}
 
 
 def test_a_model_that_disappears_blocks_its_rows() -> None:

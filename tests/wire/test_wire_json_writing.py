@@ -54,5 +54,11 @@ def test_rewritten_json_shifts_binary_data() -> None:
     assert changed.spans == (("T", "UINT8", 9, 10),)
 
 
+def test_rewritten_json_keeps_the_spelling_of_the_header() -> None:
+    message = frame("/m", {"a": 1}, [Tensor.from_values("T", "UINT8", [7])])
+    respelled = message.with_header(INFERENCE_HEADER, None).with_header(INFERENCE_HEADER.lower(), "7")
+    assert respelled.with_json(b'{"a" : 1}').headers[-1] == (INFERENCE_HEADER.lower(), "9")
+
+
 def test_short_escapes_escape_the_slash() -> None:
     assert write_short_escapes('a/b\\"\n\x01') == '"a\\/b\\\\\\"\\n\\u0001"'
