@@ -96,7 +96,7 @@ json_request_for_binary_data_taken_for_raw = steps.PARSE.refuse(
 # --- finding and reading the header -----------------------------------------------------------------------------------
 
 
-@fault(steps.ON_HEADER, breaks=("BIN-HEADER-CASE", "OIP-WRITTEN"))
+@fault(steps.ON_HEADER, breaks="BIN-HEADER-CASE")
 def header_looked_up_in_one_spelling(original: Any, protocol: Any, name: bytes, value: bytes) -> None:
     """The server finds the inference header only in the letter case of the specification."""
     if name.lower() != HEADER.lower().encode() or name == HEADER.encode():

@@ -305,14 +305,17 @@ def _expect_answer_or_attribute_failure(target: Target, case: Case, model: Model
 
 def _find_refused_property(target: Target, case: Case, model: Model) -> str | None:
     """Return the requirement on the property of a refused case without which the server answers; None if unknown."""
-    document = _parse_document(case)
+    document, message = _parse_document(case), build_case_message(case, model)
+    spelling = next((name for name, _ in message.headers if name.lower() == INFERENCE_HEADER.lower()), INFERENCE_HEADER)
+    if spelling != INFERENCE_HEADER:
+        usual = message.with_header(INFERENCE_HEADER, message.header(spelling))
+        return "BIN-HEADER-CASE" if target.send(usual, fresh=True).succeeded else None
     if _has_wide_integers_in_json(case):
         small = _build_message_with_small_integers(case, model)
         return "OIP-NUMBER-EXACT" if target.send(small, fresh=True).succeeded else None
     flat = {**document, "inputs": list(map(_flatten_data, document.get("inputs", [])))}
     if document and flat != document:
-        message = build_case_message(case, model).with_json(_format_json(flat))
-        return "OIP-DATA" if target.send(message, fresh=True).succeeded else None
+        return "OIP-DATA" if target.send(message.with_json(_format_json(flat)), fresh=True).succeeded else None
     fixed, is_variable = target.model("raw_fixed"), min(model.role.inputs[0].shape, default=0) < 0
     if case.json_length or fixed is None or not is_variable or len(model.role.outputs) > 1:
         return None
