@@ -22,7 +22,7 @@ from conformance.expect.difference import are_distinct
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.guessed_inputs import vary_inputs
 from conformance.roles.model import Model
-from conformance.roles.roles import Role, TensorSpec
+from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
 from conformance.wire.datatypes import lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
@@ -517,7 +517,7 @@ def encode_raw_body(tensor: Tensor) -> bytes:
 
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
     """Whether JSON can represent a datatype and, if given, the elements of `array`."""
-    return lookup(datatype).has_json_form and (array is None or has_json_values(array))
+    return datatype not in BINARY_ONLY and (array is None or has_json_values(array))
 
 
 def has_json_values(array: np.ndarray[Any, Any]) -> bool:

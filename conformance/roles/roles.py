@@ -27,8 +27,8 @@ class TensorSpec:
 
     @property
     def has_json_form(self) -> bool:
-        """Whether JSON can represent the datatype of the tensor."""
-        return lookup(self.datatype).has_json_form
+        """Whether JSON can represent the datatype of the tensor; an answer may have one that the protocol lacks."""
+        return self.datatype not in BINARY_ONLY
 
 
 @dataclass(frozen=True, slots=True)

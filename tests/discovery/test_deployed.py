@@ -40,8 +40,10 @@ from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from conformance.wire.request import Message
 from conformance.wire.tensor import Tensor
+from reference_server.faults import steps, switch_on
 from reference_server.models import Model
 from tests.support import unusual_models
+from tests.support.deployed_judging import judge_models, list_missed
 
 Shape = tuple[int, ...]
 
@@ -335,6 +337,16 @@ def test_noise_is_measured_between_requests_in_flight(found: Model, noise: float
     assert model.varies
     assert model.unsteady == ()
     assert from_dict(model.to_dict()).noise == model.noise
+
+
+def test_a_datatype_that_the_protocol_lacks_has_a_verdict() -> None:
+    def spell_like_numpy(answer: Any) -> Any:
+        return answer | {"outputs": [one | {"datatype": one["datatype"].lower()} for one in answer["outputs"]]}
+
+    fault = steps.ENCODE.before("OIP-MODEL-METADATA", answer=spell_like_numpy)
+    with switch_on(fault), unusual_models.serve() as url:
+        results = judge_models(url, ["metadata"], "fixed")
+    assert list_missed(results) == {"OIP-MODEL-METADATA"}
 
 
 def test_a_model_that_is_not_deterministic_has_no_noise() -> None:
