@@ -153,3 +153,17 @@ def test_a_model_without_plain_calls_is_named_if_http_infers(code: str, infers: 
         (result,) = judge_fault(server, calls, [row])
     named = result.failure.requirement if result.failure else None
     assert (result.outcome, named) == (Outcome.FAIL if requirement else Outcome.BLOCKED, requirement)
+
+
+@pytest.mark.parametrize(("status", "requirement"), [(400, "OIP-ANSWER"), (401, None), (403, None), (407, None)])
+def test_a_model_that_wants_credentials_is_not_judged(status: int, requirement: str | None) -> None:
+    async def refuse(*_: object) -> object:
+        raise InferenceError("no", status=status)
+
+    row = find_row("json.plain-request-is-answered", "weighted_sum")
+    assert row is not None
+    fault = Fault("", ("app.Service.infer",), (), refuse)
+    with run_server() as server, switch_on(fault):
+        (result,) = judge_fault(server, fault, [row])
+    named = result.failure.requirement if result.failure else None
+    assert (result.outcome, named) == (Outcome.FAIL if requirement else Outcome.BLOCKED, requirement)

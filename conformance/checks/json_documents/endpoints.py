@@ -242,7 +242,11 @@ def version_named_and_versions_listed(target: Target, model: Model) -> str:
 @claim("json.plain-request-is-answered", requirements=("OIP-ENDPOINTS", "OIP-ANSWER", "OIP-ISOLATION"), infers=False)
 @rows(*make_role_rows(), Row("deployed", fit=ANY))
 def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
-    """The server answers a plain inference request with status 200 and the correct outputs."""
+    """The server answers a plain inference request with status 200 and the correct outputs.
+
+    Raises:
+        BlockedError: the model is not served to this client.
+    """
     if isinstance(target, GrpcTarget):
         _expect_answered_plain_call(target, model)
         return
@@ -252,6 +256,9 @@ def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # the model may have to be loaded first
         reply = target.infer(request)
+    if reply.status in _CREDENTIALS_STATUSES:
+        outcome = escape_text(reply.outcome())
+        raise BlockedError(f"{model.name} is not served to this client: {outcome}; --target-header sends credentials")
     if reply.status not in ABSENT_STATUSES:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
@@ -259,7 +266,9 @@ def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
     expect_or_attribute_to_isolation(target, reply, lambda found: _expect_outputs(found, model))
 
 
-# Codes of gRPC for a model that is not there, and for a client that may not use it; no document forbids either.
+# Statuses for a client that may not use a model, and codes of gRPC for that and for a model that is not there. No
+# document forbids either.
+_CREDENTIALS_STATUSES = (401, 403, 407)
 _NOT_SERVED = ("NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED")
 
 
