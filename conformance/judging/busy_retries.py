@@ -20,7 +20,7 @@ from conformance.judging.row_judge import RowError
 from conformance.judging.server_limits import is_too_large
 from conformance.transport.broken_request import is_busy, read_retry_after
 from conformance.transport.exchange import Exchange, Reply
-from conformance.transport.target import BUSY_PAUSES_S, Target
+from conformance.transport.target import BUSY_PAUSES_S, RELOAD_PAUSE_S, Target
 
 # Rows whose last repetition is refused as well; after so many, no row is repeated, so that the run does not take long.
 MAX_BUSY_ROWS: Final = 5
@@ -54,6 +54,7 @@ class BusyRetries:
         self._pause_s = 0.0
         self._first: tuple[_Error, list[Exchange]] | None = None  # the first attempt, if the server was busy
         self._busy_rows = 0
+        self._pauses_s: tuple[float, ...] = (*BUSY_PAUSES_S, RELOAD_PAUSE_S)
 
     def begin_row(self, name: str) -> None:
         """Start a row; `name` is the name of its scope."""
@@ -86,14 +87,15 @@ class BusyRetries:
             return error
         if self._may_repeat():
             self._first = self._first or (error, list(self._target.exchanges))
-            raise BusyError(max(BUSY_PAUSES_S[self._attempt], read_retry_after(reply)))
+            raise BusyError(max(self._pauses_s[self._attempt], read_retry_after(reply)))
         if self._first is not None:
             error, self._target.exchanges[:] = self._first
+            self._pauses_s = BUSY_PAUSES_S
             self._busy_rows += not isinstance(error, NotApplicableError)
         return error
 
     def _may_repeat(self) -> bool:
-        is_left = self._attempt < len(BUSY_PAUSES_S) and self._busy_rows < MAX_BUSY_ROWS
+        is_left = self._attempt < len(self._pauses_s) and self._busy_rows < MAX_BUSY_ROWS
         return is_left and self._target.may_repeat(self._name_scope(self._attempt + 1))
 
     def _name_scope(self, attempt: int) -> str:

@@ -36,6 +36,8 @@ SERVER_PATH = "/v2"
 REDIRECTIONS = (301, 302, 303, 307, 308)
 # Seconds to wait before each repetition of a request that a busy server refused.
 BUSY_PAUSES_S = (0.05, 0.2, 1.0)
+RELOAD_PAUSE_S = 3.0  # one more pause, for a server that reloads its models; made until it was in vain once
+_INFERENCES = ("/infer", "/ModelInfer")  # how their paths end
 MAX_WAITS_IN_VAIN = 5  # for a busy server outside of rows; after so many, its Retry-After is not awaited
 # How often a request has to end the server until the request is the cause: a server may restart at any time.
 ENDS_IN_A_ROW = 2
@@ -78,6 +80,7 @@ class Target(TargetClient):
         self.share_probe: Callable[[str], object] | None = None
         self._probe_results: dict[str, Any] = {}
         self._waits_in_vain = 0
+        self._stays_busy = False
 
     @property
     def broken_before(self) -> list[BrokenRequest]:
@@ -295,10 +298,8 @@ class Target(TargetClient):
         second_reply, lost, self._is_outside_rows = reply, "", False
         try:
             if is_busy(reply):
-                # It may refuse all that there is to discover; a limit of the rate ends meanwhile.
-                asked_s = read_retry_after(reply) if self._waits_in_vain < MAX_WAITS_IN_VAIN else 0.0
-                self.pause(max(BUSY_PAUSES_S[0], asked_s))
-            if not is_wait(reply.exchange):
+                second_reply = self._repeat_busy(reply)
+            elif not is_wait(reply.exchange):
                 second_reply = self.send(reply.exchange.message, fresh=True)
             self._waits_in_vain += is_busy(reply) and is_busy(second_reply)
             if reply.has_ended_unanswered and second_reply.has_ended_unanswered:
@@ -308,6 +309,26 @@ class Target(TargetClient):
             if is_broken(reply) and not (reply.exchange.is_slow or self.has_died):  # one row is accused of a crash
                 self.broken.append(BrokenRequest(self._scope, reply, second_reply, lost))
         return reply if second_reply.status is None else second_reply
+
+    def _repeat_busy(self, reply: Reply) -> Reply:
+        """Repeat a request that a busy server refused, an inference while it stays busy; return the last reply.
+
+        The server may refuse all that there is to discover. A limit of the rate ends meanwhile, and so does a reload.
+        Replies alone decide how often a request is repeated, so that a replay sends the same requests.
+        """
+        message = reply.exchange.message
+        asked_s = read_retry_after(reply) if self._waits_in_vain < MAX_WAITS_IN_VAIN else 0.0
+        further = (*BUSY_PAUSES_S[1:], RELOAD_PAUSE_S) if message.path.endswith(_INFERENCES) else ()
+        self.pause(max(BUSY_PAUSES_S[0], asked_s))
+        reply = self.send(message, fresh=True)
+        for pause_s in further:
+            if not is_busy(reply):
+                return reply
+            if not self._stays_busy:
+                self.pause(pause_s)
+            reply = self.send(message, fresh=True)
+        self._stays_busy = self._stays_busy or bool(further and is_busy(reply))
+        return reply
 
     def ends_server(self, message: Message) -> bool:
         """Return whether a request that is sent alone ends the server, and does so again once the server is back.

@@ -23,7 +23,7 @@ from conformance.transport.exchange import Exchange, Reply
 from conformance.transport.journal import Journal
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import make_settings
-from conformance.transport.target import BUSY_PAUSES_S, MAX_WAITS_IN_VAIN, Target
+from conformance.transport.target import BUSY_PAUSES_S, MAX_WAITS_IN_VAIN, RELOAD_PAUSE_S, Target
 from conformance.wire.grpc_request import GRPC_METHOD
 from conformance.wire.request import Message
 from reference_server.errors import InferenceError
@@ -111,6 +111,19 @@ def test_discovery_waits_as_long_as_a_busy_server_asks_but_a_few_times_only(paus
     assert target.limits_rate
 
 
+def test_rows_outlast_a_reload(server: Server, pauses: list[float]) -> None:
+    @fault("app.Service.infer", breaks="OIP-ANSWER")
+    async def reload(original: Any, service: Any, http: Any) -> Any:
+        if sum(pauses) < RELOAD_PAUSE_S:
+            await http.body()
+            raise InferenceError("the model is being reloaded", status=503)
+        return await original(service, http)
+
+    results = judge(server, reload, Target(make_settings(server.url)))
+    assert {one.outcome for one in results} <= RIGHT
+    assert pauses == [*BUSY_PAUSES_S, RELOAD_PAUSE_S]
+
+
 def test_server_that_fails_now_and_then_fails(server: Server, pauses: list[float]) -> None:
     results = judge(server, make_busy(PERIOD, 500), Target(make_settings(server.url)))
     assert Outcome.FAIL in {one.outcome for one in results}
@@ -131,7 +144,7 @@ def test_server_that_refuses_binary_data_as_if_busy_is_not_right(server: Server)
     target.journal = lambda call: calls.append(call.scope)
     results = judge(server, binary_is_refused, target)
     assert sum(one.outcome not in RIGHT for one in results) > MAX_BUSY_ROWS
-    assert len({scope for scope in calls if ", busy " in scope}) == MAX_BUSY_ROWS * len(BUSY_PAUSES_S)
+    assert len({scope for scope in calls if ", busy " in scope}) == MAX_BUSY_ROWS * len(BUSY_PAUSES_S) + 1
 
 
 def test_server_that_stays_busy_after_a_refusal_fails(server: Server, pauses: list[float]) -> None:
