@@ -8,7 +8,9 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import server_process
 
@@ -47,6 +49,15 @@ def test_nothing_of_the_server_fails(url: str, folder: Path) -> None:
     report = judge(url, config=folder / "target.toml", profile="quick")
     assert (report.verdict, report.failures, report.advice) == ("partial", (), ()), str(report)
     assert len(report.to_dict()["target"]["roles"]) == len(list_served())
+
+
+@pytest.mark.parametrize(
+    ("shape", "data", "status"),
+    [([2, 0, 3], [[], []], 200), ([3, 0, 0], [], 200), ([2, 0, 3], [[], [], []], 400), ([2, 1, 3], [[], []], 400)],
+)
+def test_nested_data_without_elements(url: str, shape: list[int], data: list[Any], status: int) -> None:
+    tensor = {"name": "INPUT", "shape": shape, "datatype": "INT16", "data": data}
+    assert httpx.post(f"{url}/v2/models/{PREFIX}rank3/infer", json={"inputs": [tensor]}).status_code == status
 
 
 def test_roles_are_data_with_labels(folder: Path) -> None:

@@ -19,7 +19,9 @@ def from_json(data: list[Any], datatype: str, shape: Sequence[int]) -> Array:
     """Return a tensor from JSON, flat or nested like its shape."""
     dtype, array = DTYPES[datatype], np.array(data, np.object_)
     elements: list[Any] = array.ravel().tolist()
-    is_shaped = array.shape in ((prod(shape),), tuple(shape))
+    # numpy ends the shape of nested data at the first empty array: [[], []] is (2, 0), for [2, 0, 3] as well.
+    is_empty = not array.size and array.shape == tuple(shape[: array.ndim])
+    is_shaped = is_empty or array.shape in ((prod(shape),), tuple(shape))
     if datatype == "BF16" or not is_shaped or not {*map(type, elements)} <= JSON_TYPES[dtype.kind]:
         raise RefusedError(f"the data are no {datatype} {list(shape)}")
     if datatype == "BYTES":
