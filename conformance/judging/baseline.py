@@ -54,11 +54,17 @@ class BaselineEntry:
 
     def names_row(self, result: CheckResult) -> bool:
         """Return whether the entry names the row or the requirement of a result."""
+        return self._names((result.id, result.row), _list_matched_requirements(result))
+
+    def names_case(self, case: Case) -> bool:
+        """Return whether the entry names a row that did not run, or its requirement."""
+        return self._names(case.ids, case.requirements)
+
+    def _names(self, ids: tuple[str, str], requirements: Sequence[str]) -> bool:
         if self.check is None:
-            return self.requirement in _list_matched_requirements(result)
-        return matches_pattern(result.id, self.check) and any(
-            matches_pattern(result.row, pattern) for pattern in self.rows
-        )
+            return self.requirement in requirements
+        check, row = ids
+        return matches_pattern(check, self.check) and any(matches_pattern(row, pattern) for pattern in self.rows)
 
     def explains(self, result: CheckResult) -> bool:
         """Return whether a row fails as the entry states; an entry may state a requirement and a message."""
@@ -168,7 +174,9 @@ class Baseline:
         """Return a judge that applies the baseline to each result of the given judge."""
         return lambda case: self.apply(judge(case))
 
-    def gate(self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None) -> GateResult:
+    def gate(
+        self, results: Sequence[CheckResult], *, whole: bool, gate: str | None = None, left_out: Sequence[Case] = ()
+    ) -> GateResult:
         """Compare the results of a run with the baseline.
 
         Args:
@@ -176,6 +184,7 @@ class Baseline:
             whole: whether every row ran. Otherwise entries that match no row, or whose rows pass, are not stale.
             gate: the verdict that the user requires. With `interoperable`, only failures that affect interoperability
                 count as new.
+            left_out: the rows that the profile leaves out; an entry that names one of them is not stale.
         """
         known, new = [], []
         for result in results:
@@ -186,7 +195,7 @@ class Baseline:
                     continue
                 new.append(result.label)
         fixed = [result.label for result in results if result.outcome is Outcome.FIXED]
-        return GateResult(known, new, fixed, tuple(self._describe_outdated_entries(results, whole)))
+        return GateResult(known, new, fixed, tuple(self._describe_outdated_entries(results, whole, left_out)))
 
     def _is_known_advice(self, result: CheckResult) -> bool:
         """Return whether an entry explains an unmet SHOULD, in a baseline that counts advice."""
@@ -194,21 +203,26 @@ class Baseline:
         is_counted = self.advice and result.outcome is Outcome.ADVISORY
         return is_counted and any(entry.names_row(result) and entry.explains(result) for entry in valid)
 
-    def _describe_outdated_entries(self, results: Sequence[CheckResult], whole: bool) -> Iterator[str]:
+    def _describe_outdated_entries(
+        self, results: Sequence[CheckResult], whole: bool, left_out: Sequence[Case]
+    ) -> Iterator[str]:
         for entry in self.entries:
             if entry.has_expired(self.today):
                 yield f"{entry.display_name} expired on {entry.expires}: {entry.reason}"
             elif whole:
-                yield from self._describe_stale_entry(entry, results)
+                yield from self._describe_stale_entry(entry, results, left_out)
 
-    def _describe_stale_entry(self, entry: BaselineEntry, results: Sequence[CheckResult]) -> Iterator[str]:
+    def _describe_stale_entry(
+        self, entry: BaselineEntry, results: Sequence[CheckResult], left_out: Sequence[Case]
+    ) -> Iterator[str]:
         """Yield a message for each pattern that matches no row, and for a wide entry whose rows no longer fail."""
         for pattern in entry.rows:
             one = replace(entry, rows=(pattern,))
-            if not any(one.names_row(result) for result in results):
+            if not any(map(one.names_row, results)) and not any(map(one.names_case, left_out)):
                 yield f"{one.display_name} matches no check or row of this run"
         named = [result for result in results if entry.names_row(result)]
         holds = any(result.outcome in self.unmet_outcomes and entry.explains(result) for result in named)
+        holds = holds or any(map(entry.names_case, left_out))
         if entry.is_wide and not holds and any(result.outcome in MET for result in named):
             yield f"{entry.display_name} no longer fails: {entry.reason}"
 

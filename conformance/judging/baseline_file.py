@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from conformance.judging.baseline import MET, Baseline, BaselineEntry
 from conformance.judging.selection import matches_pattern
 from conformance.spec import files, schemas
+from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from conformance.spec.user_error import UserError
 
@@ -85,12 +86,12 @@ def _find_schema_violation(document: Mapping[str, Any]) -> str | None:
 # --- updating --------------------------------------------------------------------------------------------------------
 
 
-def update_text(text: str, results: Sequence[CheckResult], *, is_sample: bool = False) -> str:
+def update_text(text: str, results: Sequence[CheckResult], left_out: Sequence[Case] = ()) -> str:
     """Update the text of a baseline file from a whole run: remove entries that no longer fail, add new failures.
 
     New failures get one entry per check and requirement, in the order of the suite. Comments and the order of the
-    remaining entries are kept. A second update with the same results changes nothing. `is_sample` says whether the
-    profile of the run leaves out rows.
+    remaining entries are kept. A second update with the same results changes nothing. Entries keep the rows that the
+    profile of the run leaves out (`left_out`).
 
     Raises:
         BaselineError: the text is not TOML.
@@ -103,25 +104,28 @@ def update_text(text: str, results: Sequence[CheckResult], *, is_sample: bool = 
     unmet = Baseline(advice=bool(document.get("advice", False))).unmet_outcomes
     failing = [result for result in results if result.outcome in unmet]
     for index in reversed(range(len(tables))):
-        _drop_fixed_rows(tables, index, results, failing)
+        _drop_fixed_rows(tables, index, results, failing, left_out)
     kept = [_parse_entry(table.unwrap()) for table in tables]
     new = [
         result for result in failing if not any(entry.names_row(result) and entry.explains(result) for entry in kept)
     ]
-    for table in _build_entry_tables(new, results, is_sample=is_sample):
+    for table in _build_entry_tables(new, results, {case.check.id for case in left_out}):
         tables.append(table)
     return tomlkit.dumps(document)
 
 
-def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult]) -> None:
+def _drop_fixed_rows(
+    tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult], left_out: Sequence[Case]
+) -> None:
     """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
     entry = _parse_entry(tables[index].unwrap())
-    held = [result for result in failing if entry.names_row(result) and entry.explains(result)]
+    held = [result.row for result in failing if entry.names_row(result) and entry.explains(result)]
+    held += [case.row.id for case in left_out if entry.names_case(case)]
     met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names_row(result)]
     rows = [
         pattern
         for pattern in entry.rows
-        if any(matches_pattern(result.row, pattern) for result in held)
+        if any(matches_pattern(row, pattern) for row in held)
         and not any(matches_pattern(result.row, pattern) for result in met)
     ]
     if entry.is_wide:
@@ -133,20 +137,20 @@ def _drop_fixed_rows(tables: Any, index: int, results: Sequence[CheckResult], fa
 
 
 def _build_entry_tables(
-    new: Sequence[CheckResult], results: Sequence[CheckResult], *, is_sample: bool
+    new: Sequence[CheckResult], results: Sequence[CheckResult], sampled: Collection[str]
 ) -> Iterator[Any]:
     """Yield a TOML table for each check and requirement of the new failures.
 
     An entry names its rows, unless all rows of the check fail anew, for one requirement. Else it would hide that a row
     fails for this requirement later, although it fails for another one now: that it ends the server, for example; or
-    although it was not judged, for want of a model or by the profile.
+    although it was not judged, for want of a model or by the profile (`sampled` has the ids of such checks).
     """
     together: dict[tuple[str, str | None], list[str]] = {}
     for result in new:
         requirement = result.failure.requirement if result.failure else None
         together.setdefault((result.id, requirement), []).append(result.row)
     new_rows = {(result.id, result.row) for result in new}
-    mixed = {one.id for one in results if is_sample or (one.id, one.row) not in new_rows}
+    mixed = {one.id for one in results if one.id in sampled or (one.id, one.row) not in new_rows}
     mixed |= {check for check, count in Counter(check for check, unmet in together if unmet).items() if count > 1}
     failed = {check for check, requirement in together if requirement}
     for (check, requirement), rows in together.items():

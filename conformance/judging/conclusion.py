@@ -10,6 +10,7 @@ from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.baseline import Baseline, GateResult
 from conformance.judging.coverage import find_coverage_of_pack, find_coverage_of_watch
 from conformance.judging.selection import Subjects, list_profile_rows
+from conformance.spec.check import Case
 from conformance.spec.coverage import FULL_COVERAGE, Coverage
 from conformance.spec.extensions import ROBUSTNESS, TRANSPORTS
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome, ReasonKind
@@ -106,6 +107,13 @@ def find_missing_rows(
     return missing
 
 
+def find_left_out_rows(results: Sequence[CheckResult], *, subjects: Subjects, transports: Sequence[str]) -> list[Case]:
+    """Return the rows that a run of another profile, or one with dangerous rows, would judge in addition."""
+    run = {(result.id, result.row) for result in results}
+    rows = list_profile_rows("explore", dangerous=True, subjects=subjects, transports=transports)
+    return [case for case in rows if case.ids not in run]
+
+
 def conclude_run(
     all_results: Sequence[CheckResult],
     missing: Mapping[str, Sequence[str]],
@@ -116,6 +124,7 @@ def conclude_run(
     coverage: Coverage = FULL_COVERAGE,
     is_narrowed: bool = False,
     packs: Sequence[str] = (),
+    left_out: Sequence[Case] = (),
 ) -> Conclusion:
     """Return the conclusion of a run; the results of robustness rows and of packs do not affect the verdict.
 
@@ -128,6 +137,7 @@ def conclude_run(
         coverage: the requirements that the run did not judge.
         is_narrowed: whether rows are missing because the user deselected them.
         packs: the names of the judged packs.
+        left_out: see `find_left_out_rows`; only a run with a baseline needs them.
     """
     of_packs = [conclude_pack(name, all_results, missing, stopped, is_narrowed=is_narrowed) for name in packs]
     missing = {name: labels for name, labels in missing.items() if name not in packs}
@@ -137,7 +147,7 @@ def conclude_run(
     absent = [label for labels in missing.values() for label in labels]
     verdict = conclude(results, absent, lost, stopped, coverage=coverage, is_narrowed=is_narrowed)
     compared = [*results, *(result for pack in of_packs for result in pack.results)]
-    found = None if baseline is None else baseline.gate(compared, whole=not missing, gate=gate)
+    found = None if baseline is None else baseline.gate(compared, whole=not missing, gate=gate, left_out=left_out)
     return Conclusion(
         verdict,
         results,

@@ -10,14 +10,21 @@ from pathlib import Path
 import pytest
 
 from conformance.judging.baseline import revert_baseline
-from conformance.judging.conclusion import Conclusion, conclude_run, find_missing_rows, index_rows, sort_results
+from conformance.judging.conclusion import (
+    Conclusion,
+    conclude_run,
+    find_left_out_rows,
+    find_missing_rows,
+    index_rows,
+    sort_results,
+)
 from conformance.judging.coverage import find_coverage
 from conformance.judging.selection import matches_pattern
 from conformance.judging.session import DISCOVERY_SCOPE
 from conformance.plugin.base_run import BaseRun, format_now
 from conformance.plugin.collection import FOLDER
 from conformance.report import formats, github, json_report, output_files
-from conformance.spec.check import format_key
+from conformance.spec.check import Case, format_key
 from conformance.spec.outcome import INCOMPLETE, NONCONFORMANT, Outcome
 from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
@@ -95,6 +102,9 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         discovery_result=run.discovery_result,
     )
     baseline = options.baseline
+    left_out: Sequence[Case] = ()
+    if baseline is not None and not missing:
+        left_out = find_left_out_rows(results, subjects=run.subjects, transports=run.transports)
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
             options.baseline_file,
@@ -102,7 +112,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
             results,
             run.output,
             is_whole=not missing,
-            is_sample=options.profile == "quick",
+            left_out=left_out,
         )
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(
@@ -124,6 +134,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         coverage=coverage,
         is_narrowed=is_narrowed,
         packs=run.subjects.packs,
+        left_out=left_out,
     )
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from conformance.judging.baseline import Baseline
+from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from conformance.spec.user_error import UserError
 
@@ -103,7 +104,7 @@ def update_baseline(
     writer: OutputWriter,
     *,
     is_whole: bool,
-    is_sample: bool = False,
+    left_out: Sequence[Case] = (),
 ) -> Baseline:
     """Update a baseline file and return the new baseline; a partial run changes nothing.
 
@@ -113,7 +114,7 @@ def update_baseline(
         results: the results of the run, with the baseline applied.
         writer: writes the file.
         is_whole: whether all expected rows ran.
-        is_sample: whether the profile leaves out rows.
+        left_out: the rows that the profile leaves out.
     """
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 
@@ -121,6 +122,9 @@ def update_baseline(
         sys.stderr.write(f"{path} is unchanged: only a run of all rows can update it\n")
         return baseline
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    text = baseline_file.update_text(before, results, is_sample=is_sample)
+    text = baseline_file.update_text(before, results, left_out)
     writer.write_or_report(f"the baseline {path}", partial(write_atomically, path, text))
-    return baseline_file.from_text(text)
+    after = baseline_file.from_text(text)
+    if lacking := sum(entry.reason == baseline_file.DEFAULT_REASON for entry in after.entries):
+        sys.stderr.write(f"{path}: entries without a reason: {lacking}; `oip-conformance baseline {path}` lists them\n")
+    return after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import pytest
 
 from conformance.judging.baseline import Baseline, BaselineEntry, GateResult, revert_baseline
 from conformance.judging.baseline_file import BaselineError, from_text, load, update_text
+from conformance.judging.selection import list_profile_rows
+from conformance.spec.check import Case, Row
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult, Failure
 
 TODAY = date(2026, 11, 20)
+ORDER = next(case for case in list_profile_rows("certify") if case.check.id == "ordering.request-follows-its-json")
 
 
 def result(
@@ -200,9 +204,33 @@ def test_an_entry_hides_no_row_that_fails_for_its_requirement_later() -> None:
 
 def test_an_entry_covers_no_row_that_was_not_judged() -> None:
     failed = [result("fail", row) for row in "ab"]
-    for text in (update_text("", failed, is_sample=True), settled("", [*failed, result("not_applicable", "c")])):
+    left_out = [Case(replace(ORDER.check, id="sizes.one"), Row("d"))]
+    for text in (update_text("", failed, left_out), settled("", [*failed, result("not_applicable", "c")])):
         baseline = from_text(text)
         assert [baseline.apply(result(outcome, "c")).outcome for outcome in ("fail", "pass")] == ["fail", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "stale"),
+    [
+        (known(*ORDER.ids[1:], check=ORDER.check.id), 0),
+        (known("no-such-row", check=ORDER.check.id), 1),
+        (wide(requirement=ORDER.requirements[0]), 0),
+        (wide(check="ordering.*"), 0),
+        (wide(check="nothing.*"), 1),
+    ],
+)
+def test_a_row_that_the_profile_leaves_out_makes_no_entry_stale(entry: BaselineEntry, stale: int) -> None:
+    gate = Baseline([entry], TODAY).gate([result("pass")], whole=True, left_out=[ORDER])
+    assert len(gate.stale) == stale
+
+
+def test_an_update_keeps_rows_that_the_profile_leaves_out() -> None:
+    failed = [replace(result("fail", row), id=ORDER.check.id) for row in (ORDER.row.id, "gone")]
+    before = update_text("", failed, [ORDER])
+    assert [entry.rows for entry in from_text(before).entries] == [(ORDER.row.id, "gone")]
+    after = update_text(before, [result("pass")], [ORDER])
+    assert [entry.rows for entry in from_text(after).entries] == [(ORDER.row.id,)]
 
 
 def test_what_is_blocked_names_its_rows() -> None:
