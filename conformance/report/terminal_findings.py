@@ -45,8 +45,10 @@ def format_failures(blocks: Sequence[Block], rerun: str, *, max_blocks: int | No
 
 
 def format_fix_first(blocks: Sequence[Block]) -> Iterator[Line]:
-    """Yield a line for each of the first few requirements to fix."""
+    """Yield a line for each of the first few requirements to fix, and one with the names of the others."""
     yield from (_format_summary(number, block) for number, block in enumerate(blocks[:MAX_FIRST_BLOCKS], 1))
+    if others := [block.requirement for block in blocks[MAX_FIRST_BLOCKS:]]:
+        yield Line(f"    and {join_some(others, MAX_LISTED_ROWS)}", hang=LABEL_WIDTH)
 
 
 def format_blocked_or_error(groups: Sequence[Group], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:

@@ -60,7 +60,8 @@ def test_a_block_ends_with_the_rows_of_each_check() -> None:
 
 
 def test_what_to_fix_first_is_told_in_a_line_each() -> None:
-    found = texts(format_fix_first(failing(7)))
+    *found, others = texts(format_fix_first(failing(7)))
+    assert others == f"    and {', '.join(block.requirement for block in failing(7)[5:])}"
     assert [text.split()[0] for text in found] == ["1.", "2.", "3.", "4.", "5."]
     assert all(text.endswith(f"expected a, got {text.split()[1]}") for text in found)
     assert texts(format_fix_first([])) == []
