@@ -29,6 +29,12 @@ def test_an_honest_folder_is_verified(honest: Path, capsys: pytest.CaptureFixtur
     assert "self-attested: nobody vouches for the key" in said
 
 
+def test_no_page_names_a_file_of_the_run(failing: Path) -> None:
+    said = (failing / "report.md").read_text()
+    assert "Rerun  " in said
+    assert "/evidence/" not in said
+
+
 def test_who_signs_again_has_another_key(honest: Path, original: FolderContents, tmp_path: Path) -> None:
     """An alias makes any label right: what is left is the key, which a vendor publishes and a registry knows."""
     alias = {"name": "p", "version": "1", "reason": "r"}
