@@ -87,6 +87,8 @@ def read(root: Path) -> Policy:
     Raises:
         RegistryError: the file is missing, or does not match its schema.
     """
+    if not (root / POLICY).exists():
+        raise RegistryError(f"{root / POLICY} does not exist: name the folder of a registry, which has this file")
     document = _read_document(root / POLICY, "registry")
     return Policy(
         title=document["title"],

@@ -197,7 +197,7 @@ def test_an_unreadable_policy_is_one_line(name: str, tmp_path: Path, capsys: pyt
 
 
 def test_there_is_no_registry_without_a_policy(tmp_path: Path) -> None:
-    with pytest.raises(RegistryError, match=r"registry\.toml: No such file"):
+    with pytest.raises(RegistryError, match=r"registry\.toml does not exist: name the folder of a registry"):
         policy.read(tmp_path)
 
 
