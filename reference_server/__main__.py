@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = Parser(prog="python -m reference_server", description="Serve every model role over HTTP and gRPC.")
+    parser = Parser(prog="oip-conformance serve", description="Serve every model role over HTTP and gRPC.")
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--port", type=int, default=8000, help="port to listen on, 0 for a free one (default: %(default)s)")

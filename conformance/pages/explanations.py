@@ -139,7 +139,7 @@ def describe_fault(fault: Fault) -> Lines:
         yield "Breaks", "nearly everything"
     if fault.walks:
         yield "Shows in", f"the area `walk`, in requests of the kind {fault.walks} that combine two features"
-    yield "Serve", f"python -m reference_server --port 8000{_format_grpc_port(fault)} --fault {fault.name}"
+    yield "Serve", f"oip-conformance serve --port 8000{_format_grpc_port(fault)} --fault {fault.name}"
     selected = f" -k {fault.breaks[0]}" if fault.breaks else ""
     yield "Judge", f"pytest --target-url=http://127.0.0.1:8000{_format_grpc_address(fault)}{selected}"
 

@@ -76,7 +76,7 @@ def test_a_fault() -> None:
     found = labelled(explain("binary-outputs-in-reverse"))
     assert found["Fault"] == "The server sends binary data of outputs in the reverse of the order in the JSON."
     assert found["Breaks"].startswith("BIN-ORDER-O (MUST): ")
-    assert found["Serve"] == "python -m reference_server --port 8000 --fault binary-outputs-in-reverse"
+    assert found["Serve"] == "oip-conformance serve --port 8000 --fault binary-outputs-in-reverse"
     assert found["Judge"] == "pytest --target-url=http://127.0.0.1:8000 -k BIN-ORDER-O"
 
 

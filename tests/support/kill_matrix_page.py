@@ -20,7 +20,7 @@ from tests.support.sightings import Sighting
 PAGE = "docs/kill-matrix.md"
 HEAD = """# Kill matrix
 
-A *fault* is a bug that the bundled server can be told to have (`python -m reference_server --list-faults`). The matrix
+A *fault* is a bug that the bundled server can be told to have (`oip-conformance serve --list-faults`). The matrix
 shows that every check can fail, and that it fails only for the faults of its own requirements. `python -m
 tests.support.matrix FAULT` runs the suite against a fault, and prints the messages of all rows that see it.
 
