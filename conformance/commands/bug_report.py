@@ -123,6 +123,10 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow], Sequence
     files = [own] if own.exists() else sorted(source.glob(f"*/{CHECK_FILE}"))
     if not files:
         raise UserError(f"{source}: there is no evidence of a failed row")
+    if evidence_reader.is_all_client_evidence(files):
+        raise UserError(
+            f"{source} is evidence of a client, and bug reports are for servers: see its request and answer"
+        )
     read = [(evidence_reader.read(file), file.parent) for file in files]
     discovery_result = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]

@@ -146,6 +146,17 @@ def test_errors_are_one_line(reversed_outputs: Path, arguments: list[str], messa
     assert run.stderr.count("\n") == 1
 
 
+def test_evidence_of_a_client_is_named_as_such(tmp_path: Path) -> None:
+    folder = tmp_path / "e/client.posts-to-the-model-per-cent"
+    folder.mkdir(parents=True)
+    (folder / "check.json").write_text(
+        '{"party": "client", "check": "c", "row": "r", "requirement": "CLIENT-SENDS-POST"}'
+    )
+    run = run_command(tmp_path, "bug-report", "e")
+    assert run.returncode == 2
+    assert "e is evidence of a client, and bug reports are for servers" in run.stderr
+
+
 def test_every_requirement_of_a_server_has_a_symptom() -> None:
     symptoms = {entry.name for entry in ledger.load().values() if entry.symptom}
     judged = {
