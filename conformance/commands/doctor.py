@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.discovery import model_discovery, placement_search
 from conformance.discovery.config_tables import format_samples
 from conformance.discovery.deployed_model import SAMPLES_HELP
 from conformance.discovery.discovery_result import DiscoveryResult
-from conformance.judging.run_start import ALL_MODELS, NothingToJudge, discover_subjects, list_first_names
+from conformance.judging.run_start import ALL_MODELS, MissingKind, NothingToJudge, discover_subjects, list_first_names
 from conformance.judging.selection import Subjects
 from conformance.judging.session import Session
 from conformance.report.deployed_models import describe_nondeterministic_model, format_signature
@@ -89,7 +90,9 @@ def _examine_server(options: argparse.Namespace, target: TargetConfig, url: str)
             options.target_grpc = None  # no command would judge it
     can_judge = any(found.roles or _list_answering_models(found.models) for found in founds)
     if nothing and not (can_judge or options.target_model):  # each named model has its own line with its trouble
-        lines.append(f"{'nothing to judge':20}{escape_text(nothing.text(), 600)}")
+        # The line about models has the answers to requests for a list.
+        brief = replace(nothing, details=()) if nothing.lack is MissingKind.ROLES else nothing
+        lines.append(f"{'nothing to judge':20}{escape_text(brief.text(), 600)}")
     lines += _list_next_commands(options, founds, is_stuck=nothing is not None)
     return lines, 0 if can_judge else NOTHING_TO_JUDGE
 

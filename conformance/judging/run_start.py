@@ -76,7 +76,7 @@ _SENTENCES: Mapping[MissingKind, str] = {
         " the server registers the service, and the server's log"
     ),
     MissingKind.LIST_OF_MODELS: "{url} lists no models ({details}): name the models to judge with {model}",
-    MissingKind.ROLES: f"{_ROLES}, and lists no models ({{details}}): to judge one, name it with {{model}}",
+    MissingKind.ROLES: f"{_ROLES}, and lists no models{{bracketed}}: to judge one, name it with {{model}}",
     MissingKind.ROLES_OVER_GRPC: f"{_ROLES}: deploy some; `oip-conformance models export` writes them",
     MissingKind.ROLES_AMONG_MODELS: f"{_ROLES}; it serves {{listed}}: judge with {{models}}",
     MissingKind.WORKING_MODELS: "{details}",
@@ -109,6 +109,7 @@ class NothingToJudge:
         return _SENTENCES[self.lack].format(
             url=self.url,
             details="; ".join(self.details),
+            bracketed=f" ({'; '.join(self.details)})" if self.details else "",
             listed=escape_text(list_first_names(self.details), MAX_NAMES_LENGTH),
             model=names.model.format("NAME"),
             models=", or ".join(map(names.model.format, choices)),

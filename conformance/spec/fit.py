@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+INTEGERS = frozenset({"INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
 # Datatypes whose outputs can be ranked, and that have a JSON form.
-SCORE_DATATYPES = frozenset({"FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
+SCORE_DATATYPES = INTEGERS | {"FP32", "FP64"}
 
 
 class DeclaredTensor(Protocol):
@@ -105,7 +106,8 @@ def _has_datatype(allowed: frozenset[str], tensors: Sequence[DeclaredTensor]) ->
 
 
 def _join_datatypes(datatypes: frozenset[str]) -> str:
-    return " or ".join(sorted(datatypes))
+    words = [*sorted(datatypes - INTEGERS), "any integer"] if datatypes >= INTEGERS else sorted(datatypes)
+    return " or ".join(words)
 
 
 ANY = Fit()

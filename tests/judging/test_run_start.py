@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.run_start import COMMAND_LINE_NAMES, PYTHON_NAMES, MissingKind, NothingToJudge
+from conformance.roles import roles
+from conformance.spec.fit import SCORE_DATATYPES, Fit
 
 URL = "http://h:8000"
 # What is lacking, its details -> what to give, on the command line and in Python.
@@ -63,3 +65,9 @@ def test_names_of_a_server_are_shown_safely() -> None:
         "it serves a\\x1bb, m0, m1, m2, m3, m4, m5, m6 and 2 more:"
         " judge with --target-model a\\x1bb, or --target-model all"
     )
+
+
+def test_an_unsuitable_model_is_told_by_a_short_list_of_datatypes() -> None:
+    role = roles.load()["identity_bytes"]
+    lack = Fit(inputs=SCORE_DATATYPES).describe_mismatch(role.inputs, role.outputs)
+    assert lack == "a first input of FP32 or FP64 or any integer"

@@ -344,7 +344,7 @@ def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
         f"models              the server lists no models: {answers}",
         "roles               0 of 59 filled",
         f"nothing to judge    {url} serves none of the suite's model roles (`oip-conformance roles` prints them), and"
-        f" lists no models ({answers}): to judge one, name it with --target-model NAME",
+        " lists no models: to judge one, name it with --target-model NAME",
         f"next                oip-conformance run {url} --conformance-profile=quick --target-model=NAME,"
         " or deploy roles: oip-conformance models export --help",
     ]
