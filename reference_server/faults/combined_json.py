@@ -36,7 +36,7 @@ def _count_twice_less(is_counted: Callable[[str], bool]) -> Callable[[Values, by
 
 
 escaped_names_not_recognised = steps.PARSE.refuse(
-    "OIP-ANSWER", lambda body: b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body, walks="json"
+    "OIP-WRITTEN", lambda body: b'"\\u0069nputs"' in body or b'"\\u0069\\u006e' in body, walks="json"
 ).says("The server does not find the member `inputs` if the JSON spells its name with escapes.")
 escapes_beside_binary_data_refused = steps.PARSE.refuse(
     "BIN-HEADER-I",

@@ -37,7 +37,8 @@ _AXIS_REQUIREMENTS: Mapping[str, str] = {
     "header_case": "BIN-HEADER-CASE",
 }
 _AXES_WITHOUT_NEUTRAL = ("role", "corner")  # axes without a neutral value
-_JSON_SPELLING_AXES = ("members", "escapes", "spaces", "numbers")
+_WRITTEN_AXES = frozenset({"members", "escapes", "spaces"})  # other ways to write the same JSON
+_JSON_SPELLING_AXES = (*_WRITTEN_AXES, "numbers")
 # The requirements on the texts of classes, whatever their form.
 _CLASS_TEXTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
 _ENCODING_BY_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
@@ -152,7 +153,7 @@ def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> s
         return _attribute_inputs(send, remaining, role, found.unmet)
     if want not in ("nothing", "json", "no-binary"):
         return _attribute_outputs(want, remaining, role, found.unmet)
-    return "OIP-ANSWER"
+    return "OIP-WRITTEN" if remaining and remaining.keys() <= _WRITTEN_AXES else "OIP-ANSWER"
 
 
 def _attribute_raw(unmet: UnmetError, remaining: Step, role: Role) -> str:
