@@ -21,8 +21,8 @@ from conformance.spec.outcome import Outcome
 from conformance.transport.settings import Settings, make_settings
 from conformance.transport.target import Target
 from tests.support import sampling
-from tests.support.programs import read_line, start_program
-from tests.support.servers import PYTEST
+from tests.support.programs import start_program
+from tests.support.servers import run_with_grpc
 
 TIMEOUT_S = 1.0
 BUSY_PROCESSES = 4  # one where the other tests keep the machine busy, too
@@ -49,10 +49,9 @@ SAMPLE = (
 def run_variation(name: str, workers: str, seconds: float, *, is_busy: bool) -> Iterator[Settings]:
     """Start a valid server, and other processes that keep the machine busy; yields the settings."""
     models = [f"--model={model}" for model in MODELS]
-    options = [workers, str(seconds), "--port", "0", "--grpc-port", "0", f"--variation={name}", *models]
+    slow = ("-m", "tests.support.slow_server", workers, str(seconds))
     with ExitStack() as stack:
-        process = stack.enter_context(start_program([PYTEST[0], "-m", "tests.support.slow_server", *options]))
-        url, grpc = read_line(process), read_line(process).removeprefix("grpc ")
+        url, grpc = stack.enter_context(run_with_grpc(f"--variation={name}", *models, program=slow))
         for _ in range((BUSY_PROCESSES if sampling.is_whole else 1) * is_busy):
             stack.enter_context(start_program([sys.executable, "-c", "while True: pass"]))
         yield make_settings(url, timeout=BUSY_TIMEOUT_S if is_busy else TIMEOUT_S, grpc=grpc)

@@ -16,8 +16,7 @@ from conformance.transport.settings import make_settings
 from conformance.transport.target import Target
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, switch_on
-from tests.support.programs import read_line, start_program
-from tests.support.servers import PYTEST, JsonOnly, reserve_closed_port, serve
+from tests.support.servers import JsonOnly, reserve_closed_port, run_with_grpc, serve
 from tests.support.sightings import judge_fault, run_server
 
 MODEL = "identity_int32"
@@ -32,10 +31,8 @@ ROWS = (
 
 @pytest.fixture(scope="module")
 def living_grpc() -> Iterator[str]:
-    program = [PYTEST[0], "-m", "reference_server", "--port=0", "--grpc-port=0", f"--model={MODEL}"]
-    with start_program(program) as process:
-        read_line(process)
-        yield read_line(process).removeprefix("grpc ")
+    with run_with_grpc(f"--model={MODEL}") as (_, address):
+        yield address
 
 
 def make_handler(status: int, *, infers: bool) -> type[JsonOnly]:

@@ -21,8 +21,7 @@ from conformance.transport.journal import Journal
 from conformance.transport.replay import ReplayTarget
 from conformance.transport.settings import Settings, make_settings
 from conformance.transport.target import Target
-from tests.support.programs import read_line, start_program
-from tests.support.servers import PYTEST
+from tests.support.servers import run_with_grpc
 
 TIMEOUT_S = 1.0
 HANGS_S = 10 * TIMEOUT_S  # longer than any wait beside requests that hang, on a busy machine as well
@@ -35,9 +34,7 @@ Rows = list[Case]
 @contextmanager
 def run_slow(kind: str, seconds: float, timeout: float = TIMEOUT_S) -> Iterator[Settings]:
     """Start a server that is slow in one kind of inference; yields the settings for both transports."""
-    options = (kind, str(seconds), "--port", "0", "--grpc-port", "0", *MODELS)
-    with start_program([PYTEST[0], "-m", "tests.support.slow_server", *options]) as process:
-        url, grpc = read_line(process), read_line(process).removeprefix("grpc ")
+    with run_with_grpc(*MODELS, program=("-m", "tests.support.slow_server", kind, str(seconds))) as (url, grpc):
         yield make_settings(url, timeout=timeout, grpc=grpc)
 
 

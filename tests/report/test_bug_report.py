@@ -19,8 +19,7 @@ from conformance.spec import ledger
 from conformance.spec.ledger import Level, Party
 from conformance.spec.report import Pattern
 from tests.support.made_reports import failure
-from tests.support.programs import read_line, start_program
-from tests.support.servers import judge, run_bundled, run_command
+from tests.support.servers import judge, run_bundled, run_command, run_with_grpc
 
 
 def read_commands(markdown: str) -> str:
@@ -109,9 +108,7 @@ def test_what_http_client_hides_is_reproduced(tmp_path: Path, fault: str, row: s
 
 
 def test_calls_are_reproduced_with_grpcio(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "reference_server", "--port=0", "--grpc-port=0", "--model=identity_bytes"]
-    with start_program([*program, "--fault=grpc-typed-strings-end-at-nul"]) as process:
-        _, grpc = read_line(process), read_line(process).removeprefix("grpc ")
+    with run_with_grpc("--model=identity_bytes", "--fault=grpc-typed-strings-end-at-nul") as (_, grpc):
         judge(tmp_path, f"--target-grpc={grpc}", "-k", "typed_tensors and BYTES-nul", "--conformance-evidence=e")
         run = run_command(tmp_path, "bug-report", "e")
         printed = run_commands(tmp_path, read_commands(run.stdout))

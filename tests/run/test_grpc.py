@@ -7,7 +7,6 @@ import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ import pytest
 from conformance.spec import ledger
 from conformance.spec.tally import tally_report
 from conformance.transport.reference import ReferenceServer
-from tests.support.programs import read_line, start_program
 from tests.support.run_archives import read_log
-from tests.support.servers import JsonOnly, judge, judge_afresh, reserve_closed_port, serve
+from tests.support.servers import JsonOnly, judge, judge_afresh, reserve_closed_port, run_with_grpc, serve
 from tests.support.valid_reports import read_valid_report
 
 MUSTS = [entry.id for entry in ledger.load_for_party(ledger.Party.SERVER) if entry.level == "MUST"]
@@ -40,18 +38,10 @@ def without_the_extra(tmp_path: Path) -> str:
     return str(tmp_path / "path")
 
 
-@contextmanager
-def faulty(name: str) -> Iterator[tuple[str, str]]:
-    """Serve with a fault; yields the URL and host:port of gRPC."""
-    program = [sys.executable, "-m", "reference_server", "--port", "0", "--grpc-port", "0", "--fault", name]
-    with start_program(program) as process:
-        yield read_line(process), read_line(process).removeprefix("grpc ")
-
-
 @pytest.fixture(scope="module")
 def big_endian() -> Iterator[tuple[str, str]]:
     """URL and host:port of gRPC of a server that writes raw contents big-endian."""
-    with faulty("grpc-raw-contents-are-written-big-endian") as addresses:
+    with run_with_grpc("--fault=grpc-raw-contents-are-written-big-endian") as addresses:
         yield addresses
 
 
@@ -197,7 +187,7 @@ def test_a_failure_shows_message_bytes_and_how_to_repeat_it(tmp_path: Path, big_
 
 
 def test_typed_contents_are_shown_in_text_and_in_hex(tmp_path: Path) -> None:
-    with faulty("grpc-typed-contents-are-read-by-columns") as (_, address):
+    with run_with_grpc("--fault=grpc-typed-contents-are-read-by-columns") as (_, address):
         run = judge(tmp_path, f"--target-grpc={address}", "-k", "typed_tensors_come_back and weighted_sum")
     lines = [line.strip() for line in run.stdout.splitlines()]
     start = next(index for index, line in enumerate(lines) if line.startswith("Actual"))
@@ -224,7 +214,7 @@ def test_rerun_has_what_is_not_in_the_file(tmp_path: Path, big_endian: tuple[str
 
 def test_evidence_and_a_recording_that_is_judged_again(tmp_path: Path) -> None:
     options = ("-k", "raw_entries or answer_has")
-    with faulty("grpc-raw-outputs-are-reversed") as (url, address):
+    with run_with_grpc("--fault=grpc-raw-outputs-are-reversed") as (url, address):
         addresses = (f"--target-url={url}", f"--target-grpc={address}")
         live = judge(tmp_path, *addresses, *options, "--conformance-evidence=e", "--conformance-report=a.json")
         folder = tmp_path / "e/grpc.raw-entries-follow-the-outputs-none-listed"

@@ -20,7 +20,7 @@ from typing import Any
 import uvicorn
 
 from tests.support import warm
-from tests.support.programs import read_line, start_program
+from tests.support.programs import start_program
 
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
@@ -107,12 +107,21 @@ def serve_app(config: uvicorn.Config) -> Iterator[str]:
             thread.join(timeout=5)
 
 
+BUNDLED = ("-m", "reference_server")
+
+
 @contextmanager
-def run_bundled(*options: str, program: tuple[str, ...] = ("-m", "reference_server")) -> Iterator[str]:
+def run_bundled(*options: str, program: tuple[str, ...] = BUNDLED) -> Iterator[str]:
     """Start the reference server, or a variant of it, as a process of its own with these options; yields the URL."""
-    command = [sys.executable, *program, "--port", "0", *options]
-    with start_program(command, env=_environment()) as process:
-        yield read_line(process)
+    with warm.start_program([*program, "--port", "0", *options], _environment()) as output:
+        yield output.readline().rstrip("\n")
+
+
+@contextmanager
+def run_with_grpc(*options: str, program: tuple[str, ...] = BUNDLED) -> Iterator[tuple[str, str]]:
+    """Start such a server over both transports; yields the URL, and host:port of gRPC."""
+    with warm.start_program([*program, "--port", "0", "--grpc-port", "0", *options], _environment()) as output:
+        yield output.readline().rstrip("\n"), output.readline().rstrip("\n").removeprefix("grpc ")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Starts the suite as a process of its own, forked from one that has imported it already: a run then starts at once.
+"""Starts the suite or a server as a process of its own, forked from one that has imported it already.
 
 What a user starts does all that such a process does, after Python's start and the imports: tests of those, of signals
 and of what is installed start their processes themselves.
@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import atexit
 import os
+import runpy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryDirectory
+from typing import TextIO
+
+from tests.support.programs import MAX_PROGRAM_S
 
 Main = Callable[[list[str]], int]
 MAX_RUN_S = 300.0  # seconds
@@ -60,6 +66,34 @@ def run(main: Main, folder: Path, arguments: Sequence[str], environment: Mapping
         return CompletedProcess(list(arguments), process.exitcode, out, errors)
 
 
+@contextmanager
+def start_program(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[TextIO]:
+    """Start a program of Python that goes on until SIGTERM, in this folder; yields what it prints.
+
+    Args:
+        command: `-m` and a module, or a file; then its arguments.
+        environment: that of the program.
+
+    Raises:
+        TimeoutExpired: it does not end within MAX_PROGRAM_S of SIGTERM; it is killed then.
+    """
+    reader, writer = _context().Pipe(duplex=False)
+    process = _context().Process(
+        target=_run_program_forked, args=(os.getcwd(), list(command), dict(environment), writer)
+    )
+    with reader, open(reader.fileno(), encoding="utf-8", closefd=False) as output:
+        process.start()
+        writer.close()
+        try:
+            yield output
+        finally:
+            process.terminate()
+            process.join(MAX_PROGRAM_S)
+            if process.exitcode is None:
+                process.kill()
+                raise TimeoutExpired(list(command), MAX_PROGRAM_S)
+
+
 @cache
 def _context() -> ForkServerContext:
     context = get_context("forkserver")
@@ -72,6 +106,29 @@ def _run_forked(main: Main, folder: str, arguments: list[str], environment: dict
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, number)
         os.close(file)
+    _run_and_exit(main, folder, arguments, environment)
+
+
+def _run_program_forked(folder: str, command: list[str], environment: dict[str, str], output: Connection) -> None:
+    os.dup2(output.fileno(), 1)
+    output.close()
+    _run_and_exit(_program_main, folder, command, environment)
+
+
+def _program_main(command: list[str]) -> int:
+    is_module = command[0] == "-m"
+    sys.argv = command[is_module:]
+    try:
+        if is_module:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _run_and_exit(main: Main, folder: str, arguments: list[str], environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

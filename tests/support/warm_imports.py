@@ -14,14 +14,17 @@ import conformance.plugin.hooks
 from conformance.judging.selection import list_profile_rows
 from conformance.report.formats import FORMATS
 from conformance.spec.extensions import TRANSPORTS
+from reference_server import app, faults, models, steps, uvicorn_server
 from tests.support.few_rows import with_few_rows
 from tests.support.made_reports import CONFORMANT
 
-__all__ = ["conformance", "execnet"]
+__all__ = ["app", "conformance", "execnet", "steps", "uvicorn_server"]
 
 with with_few_rows():
     list_profile_rows("quick", transports=TRANSPORTS)
 list_profile_rows("quick", transports=TRANSPORTS)
+models.load()
+faults.load()
 for render in FORMATS.values():  # templates are compiled, and modules imported that a run needs at its end
     render(CONFORMANT)
 # A pytest plugin, too, and pytest warns of those that were imported before it came: this is how it can be told not to.
