@@ -88,15 +88,12 @@ def supervise() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         sys.argv += ["--port", str(free.getsockname()[1])]
-    status = STATUS
-    while status == STATUS:
-        time.sleep(START_S)
-        child = os.fork()
-        if not child:
-            return
+    while child := os.fork():
         signal.signal(signal.SIGTERM, partial(stop, child))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    sys.exit(status)
+        if status != STATUS:
+            sys.exit(status)
+        time.sleep(START_S)
 
 
 def main(kind: str) -> None:

@@ -25,6 +25,7 @@ from tests.support.programs import start_program
 # Options of a reference server with few models: a whole run against it takes seconds, and has rows of every check.
 FEW_MODELS = ("--model=identity_int32", "--model=multi", "--model=scores_labelled")
 ONE_MODEL = "--model=multi"  # where any whole run will do
+MIN_UNSERVED = 4  # connections in a row: one more than the suite takes for a sign that a server has ended
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--color=no")
 
 
@@ -183,15 +184,22 @@ def _is_written_to(connection: socket.socket) -> bool:
 def run_acceptor(upstream: str, answer: bytes = b"") -> Iterator[str]:
     """Pass connections on to a server; accept them also when it is gone, and then close them after `answer`.
 
-    So do container runtimes, `kubectl port-forward` and gateways. Yields the URL.
+    So do container runtimes, `kubectl port-forward` and gateways. A server that is gone refuses several connections,
+    however soon it is started again and however slow the machine is. Yields the URL.
     """
     host, _, port = upstream.removeprefix("http://").rpartition(":")
+    unserved = 0
 
     class Acceptor(socketserver.BaseRequestHandler):
         def handle(self) -> None:
+            nonlocal unserved
             try:
+                if unserved % MIN_UNSERVED:
+                    raise ConnectionRefusedError
                 far = socket.create_connection((host, int(port)))
+                unserved = 0
             except OSError:
+                unserved += 1
                 if answer:
                     self.request.recv(65536)
                     self.request.sendall(answer)
