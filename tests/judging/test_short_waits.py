@@ -25,6 +25,7 @@ from tests.support.servers import run_with_grpc
 
 TIMEOUT_S = 1.0
 HANGS_S = 10 * TIMEOUT_S  # longer than any wait beside requests that hang, on a busy machine as well
+LONG_PART = 0.3  # of the timeout: a short wait in which everything else is answered on a busy machine as well
 RIGHT = {Outcome.PASS, Outcome.OBSERVED, Outcome.NOT_APPLICABLE}
 MODELS = ("--model=identity_int32", "--model=identity_bytes", "--model=rank2", "--model=multi")
 
@@ -131,7 +132,8 @@ def list_gzip_rows() -> Rows:
 
 def test_row_that_the_same_control_request_blocks_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)
-    with run_slow("gzip", HANGS_S) as settings:
+    monkeypatch.setattr(answer_wait, "MIN_PART", LONG_PART)
+    with run_slow("gzip", HANGS_S, timeout=2 * TIMEOUT_S) as settings:
         settings.wait.times.whole_waits = answer_wait.MAX_WHOLE_WAITS  # as if other requests had hung before
         results = judge(Target(settings), list_gzip_rows())
     assert [one.outcome for one in results] == [Outcome.BLOCKED] * 3
