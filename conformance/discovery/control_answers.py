@@ -31,7 +31,7 @@ from conformance.transport.exchange import Reply
 from conformance.transport.target import Target
 from conformance.wire.datatypes import lookup
 from conformance.wire.grpc_request import make_infer_message
-from conformance.wire.request import Message
+from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.response import Output as Found
 from conformance.wire.tensor import Tensor
 
@@ -242,6 +242,8 @@ def _has_other_values(first: Reply, second: Reply, model: DeployedModel) -> bool
 
     A missing output or another datatype is a fault of the server, not a sign of a nondeterministic model.
     """
+    if first.body == second.body and first.header(INFERENCE_HEADER) == second.header(INFERENCE_HEADER):
+        return False  # mostly so, and quicker than to compare the values
     names = find_differing_outputs(first, second, model.list_comparable_outputs(), model.noise)
     pairs = [(first.answer.output(name), second.answer.output(name)) for name in names]
     return any(one and other and one.datatype == other.datatype for one, other in pairs)

@@ -78,7 +78,7 @@ def compresses_every_answer(original: Any, head: bytes, binary: Any) -> Response
     return Response(gzip.compress(bytes(answer.body), mtime=0), headers=kept | {"Content-Encoding": "gzip"})
 
 
-@fault(steps.INFER, breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
+@fault(steps.INFER, breaks="OIP-ALIVE-LEGAL")
 async def one_model_never_answers(original: Any, service: Any, http: Request) -> Response:
     """One model leaves every request unanswered for 30 seconds."""
     if http.path_params["model"] == "emit":
