@@ -22,9 +22,9 @@ from conformance.expect.difference import are_distinct
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.guessed_inputs import vary_inputs
 from conformance.roles.model import Model
-from conformance.roles.roles import BINARY_ONLY, Role, TensorSpec
+from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
-from conformance.wire.datatypes import lookup
+from conformance.wire.datatypes import has_json_form, lookup
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode
 
@@ -517,7 +517,7 @@ def encode_raw_body(tensor: Tensor) -> bytes:
 
 def is_json_capable(datatype: str, array: np.ndarray[Any, Any] | None = None) -> bool:
     """Whether JSON can represent a datatype and, if given, the elements of `array`."""
-    return datatype not in BINARY_ONLY and (array is None or has_json_values(array))
+    return has_json_form(datatype) and (array is None or has_json_values(array))
 
 
 def has_json_values(array: np.ndarray[Any, Any]) -> bool:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from conformance.spec import data_files
-from conformance.wire.datatypes import DATATYPES, lookup
+from conformance.wire.datatypes import DATATYPES, has_json_form, lookup
 
 MAX_BATCH = 64
 
@@ -27,8 +27,8 @@ class TensorSpec:
 
     @property
     def has_json_form(self) -> bool:
-        """Whether JSON can represent the datatype of the tensor; an answer may have one that the protocol lacks."""
-        return self.datatype not in BINARY_ONLY
+        """Whether JSON can represent the datatype of the tensor."""
+        return has_json_form(self.datatype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,3 +113,9 @@ def lookup(name: str) -> Datatype:
         return DATATYPES[name]
     except KeyError:
         raise ValueError(f"unknown datatype {name!r}: one of {', '.join(DATATYPES)} is expected") from None
+
+
+def has_json_form(name: str) -> bool:
+    """Return whether JSON can represent a datatype; True for one that the protocol lacks, which an answer may have."""
+    datatype = DATATYPES.get(name)
+    return datatype is None or datatype.has_json_form
