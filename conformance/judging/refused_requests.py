@@ -6,6 +6,8 @@ like JSON. The control of a request that is never answered has the same shapes, 
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from conformance.expect.attribution import attribute_missing_answer
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import build_control_request, read_request_content
@@ -60,12 +62,12 @@ def find_silence_cause(target: Target, model: Model, unmet: UnmetError, named: s
     if content is None or request is None:
         return None
     message = make_infer_message(request) if reply.is_over_grpc else request.message()
-    shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
-    name = f"a simple request for {message.path}: {shapes}"
+    name = f"simple request {crc32(message.body):08x} for {message.path}"  # over gRPC, only the body names the model
     if target.probe_once(name, lambda: not is_silence(target.send(message, fresh=True).exchange)):
         return None
     if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
         return None  # the request of the row may have left the model unable to answer
+    shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
     unmet.requirement = attribute_missing_answer(reply)
     unmet.actual += f"; a simple request with {shapes} gets none either"
     return unmet
