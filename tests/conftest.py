@@ -41,6 +41,10 @@ SLOWEST_FIRST = (
     "run/test_reports.py",
     "strangers/test_strangers.py",
     "hostile/test_silence.py",
+    "commands/test_run_through.py",
+    "gateways/test_gateways.py",
+    "run/test_grpc.py",
+    "../examples/packs/statistics/tests/test_statistics_pack.py",
 )
 MAX_TEST_S = 900  # seconds; the longest, which judges a server for every fault, takes four minutes on a slow machine
 
@@ -79,8 +83,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slowest files first, and leave the order of the rest."""
-    ranks = {str(Path(__file__).parent / name): rank for rank, name in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: ranks.get(str(item.path), len(ranks)))
+    ranks = {(Path(__file__).parent / name).resolve(): rank for rank, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 @pytest.fixture(scope="session")

@@ -64,13 +64,13 @@ def test_server_that_hangs_on_one_kind_of_request_fails_for_this_alone(
 ) -> None:
     monkeypatch.setattr(answer_wait, "SLOWEST_ANSWERS", 0)  # else a busy machine would never get to short waits
     rows = list_empty_rows(area)
-    with run_slow("empty", HANGS_S) as settings:
+    with run_slow("empty", HANGS_S, timeout=2 * TIMEOUT_S) as settings:  # for other rows, on a busy machine
         target = Target(settings)
         target.journal = Journal(tmp_path, "", settings)
         results = judge(target, rows)
     failed = {one.failure.requirement for one in results if one.failure and one.outcome is Outcome.FAIL}
     short = [one for one in results if one.has_reason(ReasonKind.SHORT_WAIT)]
-    assert failed == {cause}, [(one.label, one.outcome, one.message) for one in results]
+    assert failed == {cause}, str([(one.label, one.message) for one in results if one.outcome is Outcome.FAIL])
     assert {one.outcome for one in results} <= {Outcome.FAIL, Outcome.ADVISORY, Outcome.BLOCKED, *RIGHT}
     assert {one.reason.subject for one in short if one.reason} <= failed  # a requirement never rests on a short wait
     assert target.waited_s
