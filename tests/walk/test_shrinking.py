@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from conformance.checks.support.covering import Step
-from conformance.checks.support.step_shrinking import MAX_TRIALS, SaltedStep, shrink
+from conformance.checks.support.step_shrinking import MAX_TRIALS, MAX_WAITS, SaltedStep, shrink
 from conformance.checks.walk.attribution import find_remaining_axes
 from conformance.checks.walk.axes import NEUTRAL, is_invalid
 from conformance.checks.walk.exchanges import build_steps
 from conformance.checks.walk.walking import SHRINKING
 from conformance.expect.unmet import UnmetError
+from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.wire.request import Message
 
 Wrong = Callable[[Step], bool]
 RICH = next(
@@ -52,6 +54,22 @@ def test_a_step_shrinks_to_its_cause(wrong: Wrong, left: set[str]) -> None:
     assert left <= kept
     assert not is_invalid(found.step)
     assert len(taken) < 60
+
+
+def test_few_trials_wait_for_a_server_that_hangs() -> None:
+    """Each costs a wait, and a sequence has few of them."""
+    silence = Reply(Exchange(0, Message(""), "", failure=TransportFailure(FailureKind.TIMEOUT, "")))
+    taken: list[int] = []
+
+    def take(sequence: Sequence[SaltedStep]) -> UnmetError | None:
+        is_silent = sequence[-1][0]["place"] == "last-empty"
+        taken.append(is_silent)
+        return UnmetError("", "", silence) if is_silent else None
+
+    step = {**RICH, "place": "last-empty"}
+    found = shrink([(step, 1)], UnmetError("", ""), take, SHRINKING)
+    assert find_remaining_axes(found.step).keys() == {"place"}
+    assert sum(taken) < MAX_WAITS < len(find_remaining_axes(step))
 
 
 def test_a_count_becomes_the_smallest_that_goes_wrong() -> None:

@@ -90,8 +90,14 @@ def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes
     if found is None:
         return MinimalFailure((), step, unmet, is_lasting=False)
     simplest = _SimplestStep(step, found)
+
+    def try_candidate(candidate: Step) -> UnmetError | None:
+        return limited_trial([*earlier, (candidate, salt)])
+
+    if _has_timed_out(found):
+        _set_many_neutral(simplest, axes, try_candidate, axes.order)
     for simplify in (_set_neutral_values, _set_simplest_forms, _set_neutral_values, _set_smaller_values):
-        simplify(simplest, axes, lambda candidate: limited_trial([*earlier, (candidate, salt)]))
+        simplify(simplest, axes, try_candidate)
     return MinimalFailure(tuple(earlier), simplest.step, simplest.unmet)
 
 
@@ -155,6 +161,21 @@ class _SimplestStep:
             return False
         self.step, self.unmet = candidate, unmet
         return True
+
+
+def _set_many_neutral(
+    simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None], names: Sequence[str]
+) -> None:
+    """Set these axes to their neutral values at once, or each half of them if the step passes then.
+
+    Each trial that fails costs a wait, and there are fewer of them than if each axis were tried by itself.
+    """
+    names = [axis for axis in names if simplest.step[axis] != axes.neutral[axis]]
+    candidate = {**simplest.step, **{axis: axes.neutral[axis] for axis in names}}
+    if simplest.try_step(candidate, axes, trial) or len(names) <= 1:
+        return
+    for half in (names[: len(names) // 2], names[len(names) // 2 :]):
+        _set_many_neutral(simplest, axes, trial, half)
 
 
 def _set_neutral_values(simplest: _SimplestStep, axes: Axes, trial: Callable[[Step], UnmetError | None]) -> None:
