@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -51,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
         help="exit when standard input ends, for example when the parent process exits",
     )
     add("--model", action="append", metavar="ROLE", help="serve only this model role (repeatable; default: all)")
-    add("--fault", metavar="NAME", help="serve with this fault, to see a check fail")
+    add("--fault", action="append", default=[], metavar="NAME", help="serve with this fault (repeatable)")
     add(
         "--list-faults",
         nargs="?",
@@ -61,10 +61,9 @@ def parse_arguments() -> argparse.Namespace:
     )
     add("--list-steps", action="store_true", help="print every step of the server that a fault can replace")
     options = parser.parse_args()
-    if options.fault is not None and options.fault not in faults.load():
-        parser.error(
-            f"no fault {options.fault!r}{_suggest_names(options.fault, faults.load())} (--list-faults prints all)"
-        )
+    for name in options.fault:
+        if name not in faults.load():
+            parser.error(f"no fault {name!r}{_suggest_names(name, faults.load())} (--list-faults prints all)")
     for role in options.model or ():
         if role not in models.load():
             parser.error(
@@ -162,7 +161,9 @@ def main() -> None:
     # uvicorn handles both signals while it serves and raises them again afterwards: exit cleanly then.
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: sys.exit(0))
-    with faults.switch_on(faults.load()[options.fault]) if options.fault else nullcontext():
+    with ExitStack() as stack:
+        for name in options.fault:
+            stack.enter_context(faults.switch_on(faults.load()[name]))
         if options.with_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
         limits = read_limits(options)
