@@ -56,7 +56,7 @@ class ReferenceServer:
             watchdog.cancel()
         if not self.url.startswith("http://"):
             self.stop()
-            raise UserError("the bundled reference server did not start: try `python -m reference_server`")
+            raise UserError("the bundled reference server did not start: try `oip-conformance serve`")
 
     def stop(self) -> None:
         """Stop the server."""
