@@ -280,7 +280,16 @@ def _format_result(made: Manifest, report: Report, problems: Sequence[str], fold
     if not problems:
         return f"{made.label} is certified {profile}. Check it with: oip-conformance verify {folder}"
     why = join_some(problems, MAX_SHOWN_PROBLEMS, "; ")
-    return f"{made.label} is not certified {profile}: {why}. See {folder}/report.html.{_format_hint(made, report)}"
+    failed = f"{made.label} is not certified {profile}: {why}. See {folder}/report.html."
+    return "\n".join(filter(None, (failed, _format_missing_roles(report), _format_hint(made, report))))
+
+
+def _format_missing_roles(report: Report) -> str:
+    """Return the command that exports the roles to deploy so that every MUST is judged; empty if none is missing."""
+    deployments = report["coverage"]["deploy"] if "coverage" in report else ()
+    roles = " ".join(f"--role {one['role']}" for one in deployments if one["musts"])
+    command = f"oip-conformance models export --format FORMAT {roles} DIR"
+    return f"To judge every MUST, deploy the models that this command writes: {command}" if roles else ""
 
 
 def _format_hint(made: Manifest, report: Report) -> str:
@@ -288,16 +297,16 @@ def _format_hint(made: Manifest, report: Report) -> str:
     if made.standing != CONFORMANT or profiles.is_certifiable(CONFORMANT, made.profile, report):
         return ""
     if profiles.is_certifiable(INTEROPERABLE, made.profile, report):
-        return f" It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
+        return f"It can be certified as interoperable: --conformance-gate={INTEROPERABLE}"
     if report["verdict"] == PARTIAL:
-        return " It can be certified as partial, without --conformance-gate"
+        return "It can be certified as partial, without --conformance-gate"
     if (nearest := profiles.find_nearest(made.profile, report)) is None:
         return ""
     name, unmet = nearest
     if not unmet:
-        return f" It meets every MUST of a smaller profile: --profile={name}"
+        return f"It meets every MUST of a smaller profile: --profile={name}"
     missing = f"{format_count(len(unmet), 'MUST')}: {join_some(unmet, profiles.MAX_SHOWN)}"
-    return f" The nearest profile is {name}, which lacks {missing}"
+    return f"The nearest profile is {name}, which lacks {missing}"
 
 
 # --- the run: a separate pytest without the user's settings, plugins and selections -----------------------------------

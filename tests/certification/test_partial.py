@@ -50,6 +50,9 @@ def test_it_says_so_when_it_is_made(tmp_path: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert "P 1 is not certified for the profile classification: " in said
     assert "MUSTs not judged (deploy " in said
+    roles = [f"--role {one['role']}" for one in load(tmp_path / "d").report["coverage"]["deploy"] if one["musts"]]
+    assert "\nTo judge every MUST, deploy the models that this command writes: " in said
+    assert f"oip-conformance models export --format FORMAT {' '.join(roles)} DIR\n" in said
     assert said.rstrip().endswith("It can be certified as partial, without --conformance-gate")
 
 
