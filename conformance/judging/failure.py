@@ -53,6 +53,7 @@ def build_failure(
     repeat: str = "",
     adapter_call: str = "",
     ends_server: bool = False,
+    wrong_values: bool = False,
     secrets: Collection[str] = (),
 ) -> Failure:
     """Return the `Failure` of a server or a client, with all texts escaped and without secrets.
@@ -67,6 +68,7 @@ def build_failure(
         repeat: the command that sends the request again.
         adapter_call: a description of the adapter call that made the client send the request; empty for a server.
         ends_server: whether the request ended the server.
+        wrong_values: whether the answer is a success and has a readable tensor with wrong values.
         secrets: texts that must not be shown.
     """
     entry = ledger.get_requirement(requirement)
@@ -89,6 +91,7 @@ def build_failure(
         evidence=render_exchange(reply, secrets) if reply else None,
         asked=escape_text(adapter_call, MAX_TEXT_CHARS),
         ends_server=ends_server,
+        wrong_values=wrong_values,
     )
 
 
@@ -115,8 +118,14 @@ def describe(
         hex_dump=_render_hex_dump(reply, unmet.offset, secrets),
         repeat=repeat,
         ends_server=unmet.ends_server,
+        wrong_values=_has_wrong_values(unmet, reply),
         secrets=secrets,
     )
+
+
+def _has_wrong_values(unmet: UnmetError, reply: Reply) -> bool:
+    output = reply.answer.output(unmet.tensor.name) if unmet.tensor else None
+    return output is not None and output.array is not None
 
 
 def _describe_request(exchange: Exchange) -> str:

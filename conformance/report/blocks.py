@@ -3,9 +3,11 @@
 0. Requirements whose rows end the server: nobody gets anything afterwards.
 1. Requirements with a failure pattern that explains many rows. "Many" is at least the number of failing rows that no
    pattern explains, in the requirement with the most such rows.
-2. Other requirements: the protocol before its extensions, then those of several failing rows before those of one, then
-   by the share of their rows that fail. The share counts for less if a requirement has few rows. Requirements that fail
-   only in golden cases come after the others, and so do relations, which do not tell which of two answers is wrong.
+2. Other requirements: those about wrong requests (`Concern.REFUSAL`) after the others, which every client notices; of
+   each kind first those with a successful answer whose values are wrong, since nothing tells a client so; then the
+   protocol before its extensions, then those of several failing rows before those of one, then by the share of their
+   rows that fail. The share counts for less if a requirement has few rows. Requirements that fail only in golden cases
+   come after the others of their kind, and so do relations, which do not tell which of two answers is wrong.
 3. Requirements whose failing rows are explained by the patterns of other requirements.
 
 A golden case tests many requirements at once. If a dedicated check of one of these requirements fails as well,
@@ -22,6 +24,7 @@ from functools import partial
 from conformance.report.findings import Group, build_group, find_requirement, get_failure, group_by
 from conformance.spec import ledger
 from conformance.spec.extensions import EXTENSIONS, PROTOCOL, ROBUSTNESS
+from conformance.spec.ledger import Concern
 from conformance.spec.outcome import Outcome
 from conformance.spec.report import Pattern, ReportRow
 
@@ -69,6 +72,11 @@ class Block:
     def ends_server(self) -> bool:
         """Whether a failing row ends the server."""
         return any(get_failure(row).get("ends_server") for group in self.groups for row in group.rows)
+
+    @property
+    def corrupts_values(self) -> bool:
+        """Whether a failing row got a successful answer with wrong values."""
+        return any(get_failure(row).get("wrong_values") for group in self.groups for row in group.rows)
 
 
 def build_blocks(checks: Sequence[ReportRow], *outcomes: str, patterns: Sequence[Pattern] = ()) -> list[Block]:
@@ -148,7 +156,7 @@ def _count_judged_rows(checks: Sequence[ReportRow]) -> Counter[str]:
     return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 
 
-def _compute_urgency(block: Block) -> tuple[bool, int, bool, float, int]:
+def _compute_urgency(block: Block) -> tuple[bool, bool, bool, int, bool, float, int]:
     """Return a sort key for blocks, most urgent first.
 
     A bug that meets other requests by chance fails a row here and there, of requirements that it does not break.
@@ -159,4 +167,12 @@ def _compute_urgency(block: Block) -> tuple[bool, int, bool, float, int]:
     # No dedicated check shows what is wrong.
     is_vague = _is_golden(block.first.rows[0]) or block.requirement in RELATIONS
     share = block.count / (block.judged + ADDED_ROWS)
-    return is_vague, depth, block.count == 1, -share, known.index(block.requirement) if entry else len(known)
+    return (
+        entry is not None and entry.concern is Concern.REFUSAL,
+        not block.corrupts_values,
+        is_vague,
+        depth,
+        block.count == 1,
+        -share,
+        known.index(block.requirement) if entry else len(known),
+    )

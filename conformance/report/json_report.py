@@ -237,6 +237,8 @@ def _build_failure(failure: result_types.Failure, *, has_evidence: bool) -> Fail
     }
     if failure.ends_server:
         found["ends_server"] = True
+    if failure.wrong_values:
+        found["wrong_values"] = True
     if failure.evidence and has_evidence:
         found["evidence"] = failure.evidence
     return found

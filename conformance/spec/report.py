@@ -25,6 +25,7 @@ class Failure(TypedDict):
     actual: str
     asked: NotRequired[str]
     ends_server: NotRequired[bool]
+    wrong_values: NotRequired[bool]
     sent: str
     bytes: Sequence[str]
     repeat: str

@@ -49,6 +49,7 @@ class Failure:
         repeat: a shell command that repeats the request; empty if no request was sent.
         asked: the task given to a client; empty for servers.
         ends_server: whether the request ended the server.
+        wrong_values: whether the answer is a success and has a readable tensor with wrong values.
         evidence: the exchange, or None; a report has the exchange only for the first row of a check and requirement.
     """
 
@@ -67,6 +68,7 @@ class Failure:
     evidence: Evidence | None = None
     asked: str = ""
     ends_server: bool = False
+    wrong_values: bool = False
 
 
 class SentRequests(TypedDict):

@@ -20,7 +20,7 @@ class NoFaultsError(UserError):
     """The bundled server does not list its faults: the installation is broken."""
 
     def __init__(self) -> None:
-        super().__init__("the bundled reference server does not list its faults: try `oip-conformance serve --list-faults`")
+        super().__init__("the bundled server does not list its faults: try `oip-conformance serve --list-faults`")
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,12 @@ def test_whose_tensor_came(exchanges: list[Exchange], words: str) -> None:
     assert describe_earlier_answer(unmet, exchanges) == words
 
 
+@pytest.mark.parametrize(("tensor", "is_wrong"), [(RIGHT, True), (replace(RIGHT, name="Y"), False), (None, False)])
+def test_a_readable_tensor_that_is_wrong_has_wrong_values(tensor: Tensor | None, is_wrong: bool) -> None:
+    unmet = UnmetError("a", "b", Reply(answered(0, 1, 2)), tensor=tensor)
+    assert describe(unmet, "BIN-ORDER-O", HOST).wrong_values == is_wrong
+
+
 def test_nothing_is_said_where_no_tensor_was_expected() -> None:
     exchanges = [answered(0, 1, 2), answered(1, 1, 2)]
     assert describe_earlier_answer(UnmetError("a", "b", Reply(exchanges[-1])), exchanges) == ""

@@ -35,6 +35,13 @@ def test_a_row_that_ends_the_server_is_first() -> None:
     assert names(*rows) == [("OIP-ALIVE-LEGAL", 1), ("OIP-ERROR", 1)]
 
 
+def test_wrong_values_are_first_and_missing_refusals_last() -> None:
+    wrong = failed("walk.x", "a", "BIN-DATATYPES-O")
+    wrong["failure"]["wrong_values"] = True
+    rows = [failed("errors.x", "a", "OIP-REFUSAL"), failed("json.x", "a", "OIP-ID"), wrong]
+    assert [name for name, _ in names(*rows)] == ["BIN-DATATYPES-O", "OIP-ID", "OIP-REFUSAL"]
+
+
 def test_rows_of_several_checks_are_one_block() -> None:
     rows = [failed(f"headers.{name}", row, "BIN-HEADER-I") for name, row in (("x", "a"), ("y", "a"), ("x", "b"))]
     (block,) = build_blocks(rows, Outcome.FAIL)

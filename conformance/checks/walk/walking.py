@@ -231,6 +231,7 @@ class Walk:
             requirement=self._requirement_finder(found, self._role),
             offset=unmet.offset,
             since=unmet.since,
+            tensor=unmet.tensor,
         )
 
 
