@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> str:
 
 
 def _describe_same_cause(bug: Bug) -> str:
-    return f", the same cause as {', '.join(bug.same_cause)}" if bug.same_cause else ""
+    return f", which covers {', '.join(bug.same_cause)}" if bug.same_cause else ""
 
 
 def _load_requirements(names: Iterable[str]) -> list[Requirement]:
@@ -113,10 +113,7 @@ def _write_reports(bugs: Iterable[Bug], folder: Path) -> Iterator[Path]:
 
 
 def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow], Sequence[Pattern]]:
-    """Return the server's name and version, the version of the suite, the rows that failed, and their patterns.
-
-    Evidence has no patterns: they compare failed rows with others.
-    """
+    """Return the server's name and version, the version of the suite, the rows that failed, and their patterns."""
     if not source.is_dir():
         return _read_report(source)
     own = source / CHECK_FILE
@@ -130,7 +127,8 @@ def _read_failed_rows(source: Path) -> tuple[str, str, list[FailedRow], Sequence
     read = [(evidence_reader.read(file), file.parent) for file in files]
     discovery_result = read[0][0]["survey"]
     rows = [_make_failed_row(about, folder) for about, folder in read if "failure" in about]
-    return _format_product(discovery_result["name"], discovery_result["version"]), __version__, rows, ()
+    product = _format_product(discovery_result["name"], discovery_result["version"])
+    return product, __version__, rows, evidence_reader.read_patterns(source)
 
 
 def _make_failed_row(about: dict[str, Any], folder: Path) -> FailedRow:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from conformance.discovery import deployed_model
+from conformance.judging.evidence import PATTERNS_FILE
 from conformance.spec import files, schemas
 from conformance.spec.ledger import Party
+from conformance.spec.report import Pattern
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
 from conformance.transport import broken_request
@@ -32,6 +34,21 @@ def read(file: Path) -> dict[str, Any]:
     except (files.UnreadableError, DecodeError) as error:
         raise UserError(f"{file} is not evidence of this suite: {escape_text(str(error))}") from error
     return dict(about)
+
+
+def read_patterns(folder: Path) -> Sequence[Pattern]:
+    """Read the failure patterns of a run from its folder of evidence; empty if it has none.
+
+    Raises:
+        UserError: the file cannot be read, or holds no patterns.
+    """
+    file = folder / PATTERNS_FILE
+    if not file.exists():
+        return ()
+    found: Sequence[Pattern] = _parse_file(file)
+    if fault := schemas.find_error(found, schemas.load_schema("report")["properties"]["failure_patterns"]):
+        raise UserError(f"{file} is not evidence of this suite: {schemas.describe_error(fault)}")
+    return found
 
 
 def read_client_evidence(file: Path) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from conformance.transport.journal import convert_write_errors
 from conformance.transport.settings import Settings
 from conformance.wire.grpc_request import parse_request
 
+PATTERNS_FILE = "patterns.json"  # beside the folders of rows; absent if the run found no pattern
 MAX_SAVED_FILES = 50
 MAX_SAVED_BYTES = 64 * 1024 * 1024  # total of all files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.judging import evidence
 from conformance.judging.baseline import revert_baseline
 from conformance.judging.conclusion import (
     Conclusion,
@@ -44,6 +46,7 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, R
     report = _build_report(run, conclusion)
     _write_reports(run, report)
     if run.options.evidence is not None:
+        _write_patterns(run, report, run.options.evidence)
         finish_recording = _merge_recordings if run.is_recorded else _remove_recordings
         run.output.write_or_report(run.recording, partial(finish_recording, run, run.options.evidence))
     status = _choose_exit_status(run, conclusion, config, exitstatus)
@@ -142,6 +145,15 @@ def _is_excluded(label: str, never: Iterable[str]) -> bool:
     """Return whether the target file lists a row under `never`."""
     names = (label, label.partition("[")[0])
     return any(matches_pattern(name, pattern) for pattern in never for name in names)
+
+
+def _write_patterns(run: BaseRun, report: Report, folder: Path) -> None:
+    """Write the failure patterns, which evidence of failed rows alone does not show."""
+    if patterns := report.get("failure_patterns"):
+        write = partial(
+            output_files.write_atomically, folder / evidence.PATTERNS_FILE, json.dumps(patterns, indent=1) + "\n"
+        )
+        run.output.write_or_report("the failure patterns", write)
 
 
 def _merge_recordings(run: BaseRun, folder: Path) -> None:

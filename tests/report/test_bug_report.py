@@ -219,6 +219,17 @@ def test_requirements_that_only_a_pattern_of_another_one_misses_have_its_cause()
     assert bug_report.merge_same_causes(bugs, []) == [replace(bug, same_cause=[]) for bug in bugs]
 
 
+def test_evidence_merges_bugs_of_one_cause_as_a_report_does(tmp_path: Path) -> None:
+    with run_bundled("--model=multi", "--fault=json-inputs-beside-binary-ones-refused") as url:
+        rows = ("-k", "json_inputs_take_no_bytes or overrides or (golden and json-inputs)")
+        judge(tmp_path, f"--target-url={url}", *rows, "--conformance-evidence=e", "--conformance-report=r.json")
+    for source in ("e", "r.json"):
+        run = run_command(tmp_path, "bug-report", source, "-o", f"of-{source}")
+        assert run.stdout == f"wrote of-{source}/OIP-ANSWER.md, which covers BIN-MIXED-I\n"
+    (tmp_path / "e/patterns.json").write_text("[{}]")
+    assert "e/patterns.json is not evidence of this suite: " in run_command(tmp_path, "bug-report", "e").stderr
+
+
 def test_evidence_that_cannot_be_read_is_one_line(reversed_outputs: Path, tmp_path: Path) -> None:
     copy = tmp_path / "row"
     shutil.copytree(reversed_outputs / "e/ordering.response-follows-its-json-INT64-BOOL-FP32", copy)
