@@ -12,6 +12,8 @@ from conformance.spec.extensions import OVER_HTTP, PROTOCOL, ROBUSTNESS
 from conformance.spec.ledger import Party
 
 BINARY = "binary_tensor_data"
+# Members of a deployed model that decide, beside its datatypes and shapes, which requests it can be sent.
+_KINDS = ("is_described", "binary_only", "trouble", "json_trouble", "demands", "varies", "takes_counts", "by_place")
 
 
 def is_offered(case: Case, offered: Collection[str], transports: Collection[str]) -> bool:
@@ -53,3 +55,12 @@ def build_applicability_test(discovery_result: DiscoveryResult, transports: Coll
         )
 
     return applies
+
+
+def find_models_like_another(discovery_result: DiscoveryResult) -> set[str]:
+    """Return the deployed models for which an earlier one has equal datatypes and shapes, and takes equal requests."""
+    first: dict[str, str] = {}
+    for name, model in discovery_result.models.items():
+        tensors = [[(one["datatype"], one["shape"]) for one in model[side]] for side in ("inputs", "outputs")]
+        first.setdefault(repr((tensors, [bool(model.get(key)) for key in _KINDS])), name)
+    return {*discovery_result.models} - {*first.values()}

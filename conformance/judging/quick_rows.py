@@ -46,12 +46,25 @@ def build_order_key(case: Case) -> tuple[int, bool, int]:
     return kind, case.row.dangerous, len(_load_quick_positions()) if place is None else place
 
 
-def select_quick_rows(cases: Collection[Case], applies: Callable[[Case], bool]) -> list[Case]:
+def select_quick_rows(
+    cases: Collection[Case], applies: Callable[[Case], bool], like_another: Collection[str] = ()
+) -> list[Case]:
     """Return the quick rows, and substitutes for checks without a quick row that applies to the target.
 
     The substitutes are the first rows of such a check that apply. The model roles and each deployed model have
-    substitutes of their own, because a check has separate rows for each of them.
+    substitutes of their own, because a check has separate rows for each of them. A deployed model `like_another` has
+    only one row for each area, the most informative row that applies.
     """
+    few: dict[tuple[str, str | None], tuple[str, str]] = {}
+    for case in sort_for_run(case for case in cases if case.row.model in like_another):
+        place = case.check.area, case.row.model
+        if place not in few and applies(case):
+            few[place] = case.ids
+    cases = [
+        case
+        for case in cases
+        if case.row.model not in like_another or few.get((case.check.area, case.row.model)) == case.ids
+    ]
     own = [case for case in cases if find_quick_position(case) is not None]
     served = {_build_subject_key(case) for case in own if applies(case)}
     substitutes: set[tuple[str, str]] = set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging import packs
-from conformance.judging.applicability import build_applicability_test
+from conformance.judging.applicability import build_applicability_test, find_models_like_another
 from conformance.judging.quick_rows import find_quick_position, select_quick_rows
 from conformance.spec.check import Case, Row, list_rows
 from conformance.spec.extensions import GRPC, HTTP, ROBUSTNESS, find_transport
@@ -72,7 +72,8 @@ def select_profile(
     if profile != "quick" or discovery_result is None:
         return found
     others = [case for case in cases if is_in_profile(case, "certify", dangerous)]
-    return select_quick_rows(others, build_applicability_test(discovery_result, transports))
+    applies = build_applicability_test(discovery_result, transports)
+    return select_quick_rows(others, applies, find_models_like_another(discovery_result))
 
 
 def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]:

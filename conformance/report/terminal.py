@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from conformance.discovery.discovery_result import DiscoveryResult
+from conformance.judging.applicability import find_models_like_another
 from conformance.judging.conclusion import Conclusion
 from conformance.report import deployed_models
 from conformance.report.findings import Observation
@@ -29,7 +30,7 @@ from conformance.spec.outcome import (
 from conformance.spec.report import Gate, Report, find_party
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import ABSENT, Tally, tally_report
-from conformance.spec.text import escape_text, join_some
+from conformance.spec.text import escape_text, format_count, join_some
 from conformance.spec.verdict import format_sentence
 from conformance.transport.client_names import COMMON_NAMES
 
@@ -72,7 +73,7 @@ def format_header(
         *[f"versions    {line}" for line in discovery_result.describe_versions()],
         *_format_refused_clients(discovery_result),
         *([f"limits      {describe_limits(discovery_result.limits)}"] if discovery_result.limits else []),
-        f"profile     {profile}{_format_seed(profile, seed)}",
+        f"profile     {profile}{_format_seed(profile, seed)}{_format_shortened(profile, discovery_result)}",
         *([f"connections {connections} at once (--conformance-concurrency=1 for one)"] if connections > 1 else []),
     ]
 
@@ -106,6 +107,12 @@ def _format_seed(profile: str, seed: int | None) -> str:
     if profile == "explore":
         return f", seed {seed} (repeat with --hypothesis-seed={seed})"
     return f", seed {seed} (repeat with --conformance-seed={seed})" if seed else ""
+
+
+def _format_shortened(profile: str, discovery_result: DiscoveryResult) -> str:
+    """Return for how many deployed models `quick` has only a few rows; empty if for none."""
+    models = find_models_like_another(discovery_result) if profile == "quick" else ()
+    return f", with one row of each area for {format_count(len(models), 'model')} like another" if models else ""
 
 
 def describe_changed_answer(row: str, connections: int) -> Iterator[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from conformance.discovery.deployed_model import DeployedModel, derive_role
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.quick_rows import (
     MAX_SUBSTITUTES,
@@ -10,9 +13,10 @@ from conformance.judging.quick_rows import (
     select_quick_rows,
     sort_for_run,
 )
-from conformance.judging.selection import bind_model, list_profile_rows
+from conformance.judging.selection import Subjects, bind_model, list_profile_rows
 from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import EXTENSIONS, ROBUSTNESS
+from conformance.wire.tensor import Tensor
 
 ROWS = list_profile_rows("certify")
 
@@ -38,6 +42,19 @@ def test_each_check_is_judged_on_the_one_model_that_there_is() -> None:
     on_it = {case.check.id for case in ROWS if case.role == "identity_int32"}
     chosen = list_profile_rows("quick", discovery_result=discovery_result)
     assert {case.check.id for case in chosen if case.role in (None, "identity_int32")} >= on_it
+
+
+def test_a_model_like_another_has_a_row_of_each_area() -> None:
+    models: dict[str, Any] = {}
+    for name, datatype in (("one", "INT32"), ("like_one", "INT32"), ("other", "FP32")):
+        tensors = [Tensor.from_values("X", datatype, [1, 2, 3])]
+        models[name] = DeployedModel(derive_role(name, tensors, tensors), name, tensors=tuple(tensors)).to_dict()
+    found = DiscoveryResult(offered=dict.fromkeys(EXTENSIONS, ""), models=models)
+    chosen = list_profile_rows("quick", subjects=Subjects(tuple(models), with_roles=False), discovery_result=found)
+    areas = {name: [case.check.area for case in chosen if case.row.model == name] for name in models}
+    assert sorted(areas["like_one"]) == sorted({*areas["one"]})
+    assert len(areas["one"]) > 10 * len(areas["like_one"])
+    assert len(areas["other"]) > 10 * len(areas["like_one"])
 
 
 def test_a_deployed_model_has_the_place_of_the_row() -> None:
