@@ -47,8 +47,8 @@ def finish(run: BaseRun, config: pytest.Config, exitstatus: int) -> tuple[int, R
     _write_reports(run, report)
     if run.options.evidence is not None:
         _write_patterns(run, report, run.options.evidence)
-        finish_recording = _merge_recordings if run.is_recorded else _remove_recordings
-        run.output.write_or_report(run.recording, partial(finish_recording, run, run.options.evidence))
+        finish_recording = partial(_merge_recordings, run) if run.is_recorded else journal.remove
+        run.output.write_or_report(run.recording, partial(finish_recording, run.options.evidence))
     status = _choose_exit_status(run, conclusion, config, exitstatus)
     return EXIT_STATUS[INCOMPLETE] if run.output.faults else status, report
 
@@ -163,12 +163,6 @@ def _merge_recordings(run: BaseRun, folder: Path) -> None:
     journal.merge(
         folder, run.url, order, run.grpc_url, run.party, seed, run.list_request_options(), run.describe_client()
     )
-
-
-def _remove_recordings(_: BaseRun, folder: Path) -> None:
-    """Remove recordings that lack calls, so that a full disk has room again and the folder can be used again."""
-    for path in (path for pattern in journal.STALE_PATTERNS for path in folder.glob(pattern)):
-        path.unlink()
 
 
 def _build_report(run: BaseRun, conclusion: Conclusion) -> Report:

@@ -23,6 +23,7 @@ from conformance.spec.ledger import Party
 from conformance.spec.report import Report
 from conformance.spec.result import CheckResult
 from conformance.spec.user_error import UserError
+from conformance.transport import journal
 from conformance.transport.journal import JournalError
 
 WAITED = "oip_conformance_waited_s"  # in the output of a pytest-xdist worker
@@ -85,6 +86,8 @@ class Hooks:
             except UserError as error:
                 raise pytest.UsageError(str(error)) from error
             except JournalError as error:
+                if self.run.options.evidence is not None:
+                    journal.remove(self.run.options.evidence)
                 raise pytest.UsageError(f"--conformance-evidence: {error.strerror}") from error
             printing.print_header(self.run, reporter)
 

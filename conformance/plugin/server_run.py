@@ -301,7 +301,7 @@ class ServerRun(BaseRun):
         if output := self._settings.restart.output:
             yield "The restart command failed; the end of its output:"
             yield from (f"      {escape_text(line, 400)}" for line in output.splitlines())
-        if self._started_session.target.limits_rate:
+        if self._settings.rate_limit.is_too_high:
             yield from terminal.suggest_rate(conclusion)
         yield from terminal.describe_waits(conclusion.results, self.waited_s)
         if self.pool is not None and self.pool.disturbed_row:

@@ -141,6 +141,12 @@ class _StoredBodies:
                 file.writelines(new)
 
 
+def remove(folder: Path) -> None:
+    """Remove a recording that lacks calls, so that a full disk has room again and the folder can be used again."""
+    for path in (path for pattern in STALE_PATTERNS for path in folder.glob(pattern)):
+        path.unlink()
+
+
 def remove_without_rows(folder: Path, scopes: Collection[str]) -> None:
     """Remove a recording whose run sent nothing for rows, since such a run judged nothing that anybody keeps.
 

@@ -41,9 +41,20 @@ class RateLimit:
     sleep: Callable[[float], None] = time.sleep
     _next: Any = field(default_factory=lambda: SimpleNamespace(value=0.0))
     _lock: Any = field(default_factory=threading.Lock)
+    _excess: Any = field(default_factory=lambda: SimpleNamespace(value=False))
+
+    @property
+    def is_too_high(self) -> bool:
+        """Whether the target has answered that there were too many requests."""
+        return bool(self._excess.value)
+
+    def note_excess(self) -> None:
+        """Note that the target has answered that there were too many requests."""
+        self._excess.value = True
 
     def share(self, context: BaseContext) -> None:
         """Let the processes that are forked from now on share the limit with this process."""
+        self._excess = context.RawValue("b", self._excess.value)
         if self.rate is not None:
             self._next, self._lock = context.RawValue("d", self._next.value), context.Lock()
 

@@ -579,6 +579,6 @@ class Target(TargetClient):
             exchange = self._retry_until_back(send)
             if pause is None or not Reply(exchange).has_ended_unanswered:
                 break
-            note = f", attempt {attempt + 1} after the connection ended"
+            note = f"attempt {attempt + 1} after the connection ended"
             time.sleep(pause)
-        return replace(exchange, note=exchange.note + note)
+        return replace(exchange, note=", ".join(filter(None, (exchange.note, note))))

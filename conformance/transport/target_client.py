@@ -66,7 +66,6 @@ class TargetClient:
         broken: the broken requests (`BrokenRequest`) that no row has judged yet.
         client: the client name of messages in the current scope.
         journal: a function that records each call, or None.
-        limits_rate: whether an answer over HTTP said that there were too many requests.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -79,7 +78,6 @@ class TargetClient:
         self.latency: float | None = None
         self.waited_s = 0.0
         self.broken: list[BrokenRequest] = []
-        self.limits_rate = False
         self.client = OWN_CLIENT
         self.journal: Callable[[Call], None] | None = None
         self._scope, self._calls, self._is_outside_rows = "", 0, False
@@ -283,7 +281,8 @@ class TargetClient:
         self.exchanges += [_shorten_answer(one) for one in numbered]
         self.last = numbered[-1] if numbered else self.last
         self.answered |= {GRPC if Reply(one).is_over_grpc else HTTP for one in numbered if one.status is not None}
-        self.limits_rate |= any(one.status == TOO_MANY_REQUESTS and not one.code for one in numbered)
+        if any(one.status == TOO_MANY_REQUESTS and not one.code for one in numbered):
+            self.settings.rate_limit.note_excess()
         self._note_simple(numbered)
         self.record(replace(call, exchanges=tuple(numbered)))
         if self._discovery_budget is not None:

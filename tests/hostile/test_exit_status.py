@@ -105,6 +105,13 @@ def test_a_recording_that_does_not_fit_the_disk_is_incomplete(
     assert list((tmp_path / "e").iterdir()) == []
 
 
+def test_a_recording_that_does_not_fit_the_disk_during_discovery_leaves_no_file(tmp_path: Path, url: str) -> None:
+    run = judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path, kilobytes=1)
+    assert run.returncode == 4
+    assert "ERROR: --conformance-evidence: File too large" in run.stderr
+    assert list((tmp_path / "e").iterdir()) == []
+
+
 def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
     run = judged(f"--target-url={url}", *A_FEW, "--conformance-report=r.html", folder=tmp_path, kilobytes=20)
     assert run.returncode == 6

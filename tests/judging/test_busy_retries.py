@@ -108,7 +108,7 @@ def test_discovery_waits_as_long_as_a_busy_server_asks_but_a_few_times_only(paus
             for _ in range(MAX_WAITS_IN_VAIN + 1):
                 target.get("/v2/models/identity_int32")
     assert pauses == [*[1.0] * MAX_WAITS_IN_VAIN, BUSY_PAUSES_S[0]]
-    assert target.limits_rate
+    assert target.settings.rate_limit.is_too_high
 
 
 def test_rows_outlast_a_reload(server: Server, pauses: list[float]) -> None:

@@ -269,6 +269,15 @@ def test_processes_share_the_rate_limit() -> None:
     assert waits[0] > 0.1
 
 
+def test_a_process_notes_for_all_that_there_were_too_many_requests() -> None:
+    limit, context = RateLimit(), multiprocessing.get_context("fork")
+    limit.share(context)
+    child = context.Process(target=limit.note_excess)
+    child.start()
+    child.join()
+    assert limit.is_too_high
+
+
 @pytest.mark.parametrize(
     ("latency", "cores", "connections"),
     [(None, 2, 1), (0.001, 1, 1), (0.001, 2, 5), (0.001, 64, 8), (0.012, 1, 4), (0.012, 2, 5), (0.05, 2, 16)],
