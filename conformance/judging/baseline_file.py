@@ -24,6 +24,7 @@ FILE_HEADER = """\
 """
 DEFAULT_REASON = "not investigated yet"
 MAX_ROWS_PER_LINE = 3  # a longer `rows` array is written on several lines
+MIN_PATTERN_ROWS = 3  # that a pattern stands for
 
 
 class BaselineError(UserError, ValueError):
@@ -103,41 +104,51 @@ def update_text(text: str, results: Sequence[CheckResult], left_out: Sequence[Ca
     tables = document.setdefault("known", tomlkit.aot())
     unmet = Baseline(advice=bool(document.get("advice", False))).unmet_outcomes
     failing = [result for result in results if result.outcome in unmet]
+    every_row: dict[str, set[str]] = {}
+    for check, row in (*((one.id, one.row) for one in results), *(case.ids for case in left_out)):
+        every_row.setdefault(check, set()).add(row)
     for index in reversed(range(len(tables))):
-        _drop_fixed_rows(tables, index, results, failing, left_out)
+        _drop_fixed_rows(tables, index, results, failing, left_out, every_row)
     kept = [_parse_entry(table.unwrap()) for table in tables]
     new = [
         result for result in failing if not any(entry.names_row(result) and entry.explains(result) for entry in kept)
     ]
-    for table in _build_entry_tables(new, results, {case.check.id for case in left_out}):
+    for table in _build_entry_tables(new, results, {case.check.id for case in left_out}, every_row):
         tables.append(table)
     return tomlkit.dumps(document)
 
 
 def _drop_fixed_rows(
-    tables: Any, index: int, results: Sequence[CheckResult], failing: Sequence[CheckResult], left_out: Sequence[Case]
+    tables: Any,
+    index: int,
+    results: Sequence[CheckResult],
+    failing: Sequence[CheckResult],
+    left_out: Sequence[Case],
+    every_row: Mapping[str, Collection[str]],
 ) -> None:
     """Remove the rows of an entry that no longer fail, and the whole entry if no row is left."""
     entry = _parse_entry(tables[index].unwrap())
     held = [result.row for result in failing if entry.names_row(result) and entry.explains(result)]
     held += [case.row.id for case in left_out if entry.names_case(case)]
-    met = [] if entry.is_wide else [result for result in results if result.outcome in MET and entry.names_row(result)]
-    rows = [
-        pattern
-        for pattern in entry.rows
-        if any(matches_pattern(row, pattern) for row in held)
-        and not any(matches_pattern(result.row, pattern) for result in met)
-    ]
-    if entry.is_wide:
-        rows = list(entry.rows) if held else []
+    met = [one.row for one in results if one.outcome in MET and entry.names_row(one) and not entry.is_wide]
+    rows: list[str] = []
+    for pattern in entry.rows:
+        own = [row for row in held if entry.is_wide or matches_pattern(row, pattern)]
+        if any(matches_pattern(row, pattern) for row in met):
+            rows += _shorten_rows(own, {*every_row.get(str(entry.check), ())} - {*held})
+        elif own:
+            rows.append(pattern)
     if not rows:
         del tables[index]
-    elif len(rows) < len(entry.rows):
+    elif rows != list(entry.rows):
         tables[index]["rows"] = _build_toml_array(rows)
 
 
 def _build_entry_tables(
-    new: Sequence[CheckResult], results: Sequence[CheckResult], sampled: Collection[str]
+    new: Sequence[CheckResult],
+    results: Sequence[CheckResult],
+    sampled: Collection[str],
+    every_row: Mapping[str, Collection[str]],
 ) -> Iterator[Any]:
     """Yield a TOML table for each check and requirement of the new failures.
 
@@ -153,11 +164,27 @@ def _build_entry_tables(
     mixed = {one.id for one in results if one.id in sampled or (one.id, one.row) not in new_rows}
     mixed |= {check for check, count in Counter(check for check, unmet in together if unmet).items() if count > 1}
     failed = {check for check, requirement in together if requirement}
-    for (check, requirement), rows in together.items():
+    for (check, requirement), named in together.items():
+        rows = _shorten_rows(named, {*every_row[check]} - {*named})
         if requirement:
             yield _build_entry_table(check, rows if check in mixed else (), requirement)
         elif check in mixed or check not in failed:  # else an entry for all rows includes the blocked ones
             yield _build_entry_table(check, rows, None)
+
+
+def _shorten_rows(rows: Sequence[str], others: Collection[str]) -> list[str]:
+    """Return patterns that match these rows and none of the others, which pass, fail otherwise, or were not judged."""
+    found, left = [], list(rows)
+    while left:
+        words = left[0].split("-")
+        patterns = (f"{'-'.join(words[:count])}-*" for count in range(1, len(words)))
+        pattern = next((one for one in patterns if not any(matches_pattern(row, one) for row in others)), left[0])
+        own = [row for row in left if matches_pattern(row, pattern)]
+        if len(own) < MIN_PATTERN_ROWS:
+            pattern, own = left[0], left[:1]
+        found.append(pattern)
+        left = [row for row in left if row not in own]
+    return found
 
 
 def _build_entry_table(check: str, rows: Sequence[str], requirement: str | None) -> Any:

@@ -247,6 +247,16 @@ def test_an_update_takes_fixed_rows_out_of_a_list() -> None:
     assert from_text(settled(before, [result("pass", row) for row in "abcd"])).entries == []
 
 
+def test_rows_are_named_by_patterns_that_match_no_other_row() -> None:
+    failing = [result("fail", row) for row in ("in-a-1", "in-a-2", "in-a-3", "in-b-1", "in-c-1", "in-c-2", "in-c-3")]
+    others = [result("pass", "in-b-2"), result("fail", "in-c-4", unmet="BIN-B"), result("not_applicable", "x")]
+    before = settled("", [*failing, *others]).replace("not investigated yet", "looked at", 1)
+    assert from_text(before).entries[0].rows == ("in-a-*", "in-b-1", "in-c-1", "in-c-2", "in-c-3")
+    after = settled(before, [result("pass", "in-a-2"), *failing[:1], *failing[2:], *others])
+    assert from_text(after).entries[0].rows == ("in-a-1", "in-a-3", "in-b-1", "in-c-1", "in-c-2", "in-c-3")
+    assert from_text(after).entries[0].reason == "looked at"
+
+
 WIDE = '[[known]]\nrequirement = "BIN-A"  # ours\nreason = "all of it"\n'
 
 
