@@ -76,6 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if options.has_target(config.option, config.getini):
         from conformance.plugin import startup
 
+        startup.skip_assertion_rewriting(config)
         startup.pause_garbage_collection(config)
         with startup.limit_numpy_threads():
             from conformance.plugin.hooks import Hooks
