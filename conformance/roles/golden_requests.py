@@ -125,6 +125,7 @@ class Case:
         return self.fault is None
 
 
+@cache
 def load_all() -> tuple[Case, ...]:
     """Return all cases, the valid cases first, each group sorted by name.
 
@@ -134,7 +135,6 @@ def load_all() -> tuple[Case, ...]:
     return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _list_case_files(kind))
 
 
-@cache
 def load(folder: Path) -> Case:
     """Load the case in a folder.
 

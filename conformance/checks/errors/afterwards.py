@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.checks.errors.impossible_requests import REFUSALS
-from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW
+from conformance.checks.errors.refusal_form import EVERY_GRPC_REFUSAL, ONE_PER_AREA, REFUSALS_BY_ROW, THIS_AREA
 from conformance.checks.support.controls import expect_or_attribute_to_isolation
 from conformance.checks.support.refusals import Refusal
 from conformance.checks.support.wrong_requests import send_json
@@ -55,10 +54,12 @@ def _list_refusal_rows() -> Iterator[Row]:
     Deployed models get only the refusals in `ONE_PER_AREA`.
     """
     kinds: Counter[tuple[str, str | None]] = Counter()
+    usual = {*_FIRST_BY_REQUIREMENT.values(), *ONE_PER_AREA}
     for identity, refusal in REFUSALS_BY_ROW.items():
-        kinds[refusal.requirement, refusal.role] += refusal in REFUSALS
-        is_early = refusal in REFUSALS and kinds[refusal.requirement, refusal.role] <= MAX_REFUSALS_OF_A_KIND
-        is_for_role = is_early or identity in {_FIRST_BY_REQUIREMENT[refusal.requirement], *ONE_PER_AREA}
+        is_own = identity.startswith(f"{THIS_AREA}-")
+        kinds[refusal.requirement, refusal.role] += is_own
+        is_early = is_own and kinds[refusal.requirement, refusal.role] <= MAX_REFUSALS_OF_A_KIND
+        is_for_role = is_early or identity in usual
         role, fit = refusal.role if is_for_role else None, refusal.fit if identity in ONE_PER_AREA else None
         if role or fit:
             yield Row(identity, (refusal.message,), role, needs=refusal.extensions, fit=fit)
