@@ -6,7 +6,6 @@ judged area of the suite.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,6 +90,7 @@ class CheckItem(pytest.Item):
         self.extra_keyword_matches.update(markers.list_keywords(case))
         for name in markers.list_markers(case):
             self.add_marker(markers.make_marker(name))
+        self.keywords = dict(self.keywords)  # pytest reads them thrice, and finds those of parents one by one
 
     def runtest(self) -> None:
         """Judge the row and store the result in `result`; a failed row raises no exception."""
@@ -104,8 +104,8 @@ class CheckItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the file and line of the check, and the id of the row."""
-        body = self.case.check.body
-        return Path(inspect.getfile(body)), body.__code__.co_firstlineno, self.case.key
+        code = self.case.check.body.__code__
+        return Path(code.co_filename), code.co_firstlineno, self.case.key
 
 
 class UnrecordedExit(pytest.exit.Exception):  # type: ignore[name-defined, misc] # it is a class
@@ -180,11 +180,12 @@ def run_items(session: pytest.Session, has_passed: Callable[[Case], bool]) -> bo
 
 def _report_row(item: CheckItem) -> None:
     """Report a row that has passed already, in the three phases that plugins expect of a test."""
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for when in _PHASES:
         run = item.runtest if when == "call" else lambda: None
         call = pytest.CallInfo.from_call(run, when, reraise=(KeyboardInterrupt,))  # or Ctrl-C is an error of the row
-        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        report = hook.pytest_runtest_makereport(item=item, call=call)
         report.was_shown = True  # by the progress line, when the other process ended the row
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -193,7 +193,7 @@ class Hooks:
             self.run.results.append(result)
             if self.progress and not hasattr(report, "was_shown"):
                 self.progress.show(result)
-            if not self.is_worker:
+            if report.failed and not self.is_worker:
                 pytest_reports.explain_failure(report, result, self.run.build_rerun_command())
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

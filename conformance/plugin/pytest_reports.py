@@ -88,12 +88,10 @@ class FailureText:
 
 
 def explain_failure(report: pytest.TestReport, result: CheckResult, rerun: str) -> None:
-    """Put the text of a failure into pytest's report, for JUnit files and the summary of `-r`.
+    """Put the text of a failure into pytest's report of it, for JUnit files and the summary of `-r`.
 
     Only the controller may call this function, because pytest-xdist cannot serialize the text in a worker.
     """
-    if report.outcome != "failed":
-        return
     of = f"{result.failure.level} {result.failure.requirement}: " if result.failure else ""
     line = SummaryLine(of + result.message.partition("\n")[0])
     report.longrepr = FailureText(line, "\n".join(format_block(result, rerun)))  # type: ignore[assignment]
