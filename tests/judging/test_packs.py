@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,9 +22,8 @@ from conformance.report.matrix import build_matrix
 from conformance.spec import ledger
 from conformance.spec.data_files import compute_digest
 from tests.support.installed_packs import FILES, write_pack
-from tests.support.servers import run_bundled
-
-PROGRAM = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--target-url=reference"]
+from tests.support.few_rows import FEW_ROWS
+from tests.support.servers import judge as run_suite
 
 
 @pytest.fixture(autouse=True)
@@ -123,12 +121,11 @@ def test_an_unknown_name_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
         judge("http://127.0.0.1:9", extensions=["litle"])
 
 
-def test_a_pack_changes_nothing_of_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pack_changes_nothing_of_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: str) -> None:
     """Neither does one that fails, and that is named, nor one that is only installed."""
     install(tmp_path, monkeypatch, {})
     version, requirements, rows = ledger.compute_version(), dict(ledger.load()), checks.load()
-    with run_bundled() as server:
-        without, beside = (judge(server, extensions=names) for names in (["protocol"], ["protocol", "little"]))
+    without, beside = (judge(small, extensions=names) for names in (["protocol"], ["protocol", "little"]))
     theirs, ours = ({**report.to_dict()} for report in (without, beside))
     (found,) = ours.pop("packs")
     for report in (theirs, ours):
@@ -145,16 +142,14 @@ def test_a_pack_changes_nothing_of_the_rest(tmp_path: Path, monkeypatch: pytest.
     }
 
 
-def run_pytest(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(place)}
-    command = [*PROGRAM, "-c", os.devnull, *arguments]
-    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+def run_pytest(place: Path, server: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_suite(place, "-q", f"--target-url={server}", "-o", f"pythonpath={place}", *arguments)
 
 
-def test_a_run_has_a_section_and_files_that_show_the_pack(tmp_path: Path) -> None:
+def test_a_run_has_a_section_and_files_that_show_the_pack(tmp_path: Path, small: str) -> None:
     write_pack(tmp_path, {})
     path = tmp_path / "report.json"
-    done = run_pytest(tmp_path, "--target-extension=little", "-k", "little", f"--conformance-report={path}")
+    done = run_pytest(tmp_path, small, "--target-extension=little", "-k", "little", f"--conformance-report={path}")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].endswith("; pack little: nonconformant")
     assert "= pack little 0.5 =" in done.stdout
@@ -172,11 +167,11 @@ def test_a_run_has_a_section_and_files_that_show_the_pack(tmp_path: Path) -> Non
 
 
 def test_a_bug_report_is_about_an_installed_pack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], small: str
 ) -> None:
     install(tmp_path, monkeypatch, {})
     own = (f"--conformance-report={tmp_path}/r.json", f"--conformance-evidence={tmp_path}/e")
-    run_pytest(tmp_path, "--target-extension=little", "-k", "little", *own)
+    run_pytest(tmp_path, small, "--target-extension=little", "-k", "little", *own)
     for source in ("r.json", "e"):
         assert main.main(["bug-report", str(tmp_path / source)]) == 0
         assert "- Requirement: [LITTLE-LIVE](https://example.org/little#live) (MUST)" in capsys.readouterr().out
@@ -184,20 +179,26 @@ def test_a_bug_report_is_about_an_installed_pack(
         assert "- Requirement: [LITTLE-FAST]" in capsys.readouterr().out
 
 
-def test_rows_of_a_pack_run_in_no_other_process(tmp_path: Path) -> None:
+def test_rows_of_a_pack_run_in_no_other_process(tmp_path: Path, small: str) -> None:
     write_pack(tmp_path, {})
-    done = run_pytest(tmp_path, "--target-extension=little", "-n", "2")
+    done = run_pytest(tmp_path, small, "--target-extension=little", "-n", "2")
     assert done.returncode == 4
     assert "--target-extension little cannot be combined with -n: the rows of a pack run alone" in done.stderr
 
 
-def test_a_baseline_has_the_rows_of_a_pack(tmp_path: Path) -> None:
+def test_a_baseline_has_the_rows_of_a_pack(tmp_path: Path, small: str) -> None:
     write_pack(tmp_path, {})
     baseline = f"--conformance-baseline={tmp_path / 'baseline.toml'}"
-    asked = ("--target-extension=protocol", "--target-extension=little", "--conformance-profile=quick", baseline)
-    assert run_pytest(tmp_path, *asked, "--conformance-update-baseline").returncode == 0
+    asked = (
+        "--target-extension=protocol",
+        "--target-extension=little",
+        "--conformance-profile=quick",
+        baseline,
+        *FEW_ROWS,
+    )
+    assert run_pytest(tmp_path, small, *asked, "--conformance-update-baseline").returncode == 0
     assert "little.is-live" in (tmp_path / "baseline.toml").read_text(encoding="utf-8")
-    assert run_pytest(tmp_path, *asked).returncode == 0
+    assert run_pytest(tmp_path, small, *asked).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -207,9 +208,9 @@ def test_a_baseline_has_the_rows_of_a_pack(tmp_path: Path) -> None:
         (FILES["live.py"].replace("UnmetError(", "SystemExit("), 1, "the suite failed: SystemExit"),
     ],
 )
-def test_a_hostile_pack_ends_no_run(source: str, status: int, said: str, tmp_path: Path) -> None:
+def test_a_hostile_pack_ends_no_run(source: str, status: int, said: str, tmp_path: Path, small: str) -> None:
     write_pack(tmp_path, {"live.py": source})
-    done = run_pytest(tmp_path, "--target-extension=little", "--target-extension=protocol", "-k", "little", "-v")
+    done = run_pytest(tmp_path, small, "--target-extension=little", "--target-extension=protocol", "-k", "little", "-v")
     assert (done.returncode, said in done.stdout + done.stderr) == (status, True)
 
 
