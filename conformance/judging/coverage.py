@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from conformance.discovery.discovery_result import DiscoveryResult
 from conformance.judging.applicability import build_applicability_test, is_offered
-from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows
+from conformance.judging.selection import CLIENTS, Subjects, list_profile_rows, select_profile
 from conformance.roles import roles
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.spec import ledger
@@ -58,17 +58,18 @@ def find_coverage(
     run = {(result.id, result.row) for result in results}
     subjects = Subjects(tuple(discovery_result.models)) if party is Party.SERVER else CLIENTS
     applies = build_applicability_test(discovery_result, transports)
+    every = list_profile_rows("certify", subjects=subjects, transports=transports)
     others = [
         case
-        for case in list_profile_rows("certify", subjects=subjects, transports=transports)
+        for case in every
         if case.ids not in run
         and (applies(case) if case.row.model else is_offered(case, discovery_result.offered, transports))
         and not _exceeds_limits(case, discovery_result)
     ]
     chosen = {
         case.ids
-        for case in list_profile_rows(
-            profile, subjects=subjects, transports=transports, discovery_result=discovery_result
+        for case in select_profile(
+            every, profile, dangerous=False, transports=transports, discovery_result=discovery_result
         )
     }
     rows = [*_iterate_rows_without_verdict(results), *_iterate_rows_not_run(others, discovery_result.roles, chosen)]
@@ -158,7 +159,7 @@ def _limit_to_applicable_requirements(
         if _is_fallback_row(row):
             names = [name for name in names if name not in known.judged and name not in usual]
         if names:
-            yield replace(row, requirements=tuple(names))
+            yield row if len(names) == len(row.requirements) else replace(row, requirements=tuple(names))
 
 
 def _is_fallback_row(row: UnjudgedRow) -> bool:
@@ -166,8 +167,9 @@ def _is_fallback_row(row: UnjudgedRow) -> bool:
     return row.why is GapReason.CANNOT or _is_optional_role(row.role)
 
 
-def _is_optional_role(role: str) -> bool:
-    return role in roles.load() and roles.load()[role].is_optional
+def _is_optional_role(name: str) -> bool:
+    role = roles.load().get(name)
+    return role is not None and role.is_optional
 
 
 # --- gaps and deployments -------------------------------------------------------------------------------------------

@@ -67,18 +67,14 @@ def select_quick_rows(
     ]
     own = [case for case in cases if find_quick_position(case) is not None]
     served = {_build_subject_key(case) for case in own if applies(case)}
-    substitutes: set[tuple[str, str]] = set()
+    chosen = {case.ids for case in own}
     taken: Counter[tuple[str, str | None]] = Counter()
     for case in cases:
         subject = _build_subject_key(case)
         if subject not in served and taken[subject] < MAX_SUBSTITUTES and applies(case):
             taken[subject] += 1
-            substitutes.add(case.ids)
-    return [
-        case
-        for case in cases
-        if find_quick_position(case) is not None or case.ids in substitutes or case.requirement.is_of_pack
-    ]
+            chosen.add(case.ids)
+    return [case for case in cases if case.ids in chosen or case.requirement.is_of_pack]
 
 
 def _build_subject_key(case: Case) -> tuple[str, str | None]:

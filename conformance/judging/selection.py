@@ -68,9 +68,8 @@ def select_profile(
         transports: the judged transports.
         discovery_result: the discovery result, so that `quick` has rows for each model; None before discovery.
     """
-    found = [case for case in cases if is_in_profile(case, profile, dangerous)]
     if profile != "quick" or discovery_result is None:
-        return found
+        return [case for case in cases if is_in_profile(case, profile, dangerous)]
     others = [case for case in cases if is_in_profile(case, "certify", dangerous)]
     applies = build_applicability_test(discovery_result, transports)
     return select_quick_rows(others, applies, find_models_like_another(discovery_result))
