@@ -25,8 +25,6 @@ MILLIONS = 10_000_000
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 CALLS = 8
 
-# Bodies of about 60 MB, but for their coding.
-NOT_READ = b'{"inputs":[' + b"[]," * (2 * MILLIONS) + b"[]]}"
 INTEGERS = b'{"inputs":[{"name":"INPUT","shape":[%d],"datatype":"INT32","data":[%b0]}]}'
 
 
@@ -58,7 +56,7 @@ def _over_http(work: Callable[[str], object]) -> Measured:
 @benchmark("wait-arrays", "others wait for 60 MB of `[],` in gzip", "50 ms", reach=1)
 def arrays() -> Measured:
     """Refused."""
-    return _over_http(_refused(NOT_READ))
+    return _over_http(_refused(b'{"inputs":[' + b"[]," * (2 * MILLIONS) + b"[]]}"))
 
 
 @benchmark("wait-integers", "others wait for 30 million integers in gzip", "50 ms", reach=1)

@@ -21,8 +21,8 @@ from conformance.report.comparison import compare
 from conformance.report.matrix import build_matrix
 from conformance.spec import ledger
 from conformance.spec.data_files import compute_digest
-from tests.support.installed_packs import FILES, write_pack
 from tests.support.few_rows import FEW_ROWS
+from tests.support.installed_packs import FILES, write_pack
 from tests.support.servers import judge as run_suite
 
 
