@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +64,14 @@ def pytest_configure(config: pytest.Config) -> None:
     sampling.is_whole = config.getoption("--whole")
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Let one process compile the tests of a new clone: otherwise each of pytest-xdist's compiles all of them."""
+    if not sys.dont_write_bytecode and not list(Path(__file__).parent.glob("*/__pycache__/test_*.pyc")):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        subprocess.run([*command, *config.args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 @pytest.hookimpl(wrapper=True)
