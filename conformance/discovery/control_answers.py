@@ -59,6 +59,9 @@ class ControlAnswers:
     _row_requests: dict[str, Message] = field(default_factory=dict)
     _unsteady: set[str] = field(default_factory=set)
     _answers: dict[str, Reply] = field(default_factory=dict)
+    # What rows ask for again and again: the requests by their inputs and form, and the outputs that answers have.
+    _requests: dict[tuple[object, ...], tuple[str, Message]] = field(default_factory=dict)
+    _outputs: dict[tuple[str, tuple[str, ...]], tuple[Tensor, ...]] = field(default_factory=dict)
 
     def request_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the deterministic outputs of a control request with these inputs; send it unless its answer is cached.
@@ -74,10 +77,14 @@ class ControlAnswers:
             raise NotApplicableError(f"{model.name} is not deterministic")
         declared = [spec.name for spec in model.role.inputs]
         ordered = sorted(tensors, key=lambda tensor: declared.index(tensor.name))
-        reply = self._send_control_request(model, ordered)
+        request = self._send_control_request(model, ordered)
+        reply = self._answers[request]
         if not reply.succeeded:
             raise self._build_refusal_error(model, reply)
-        return tuple(self._read_output(model, reply, name) for name in model.list_comparable_outputs())
+        names = model.list_comparable_outputs()
+        if (request, names) not in self._outputs:
+            self._outputs[request, names] = tuple(self._read_output(model, reply, name) for name in names)
+        return self._outputs[request, names]
 
     def begin_row(self) -> None:
         """Start a new row: `find_change` no longer repeats the control requests of the previous row."""
@@ -99,6 +106,7 @@ class ControlAnswers:
             again = self.target.send(asked[name], fresh=True)
             found[name] += [again] if again.succeeded and number else []  # any request may be before the first
         self._answers |= {name: _find_usual_answer(replies, model) for name, replies in found.items()}
+        self._outputs.clear()
         wrong = [
             (self._count_values_of_another(model, name, reply), reply is found[name][0])
             for name, replies in found.items()
@@ -160,27 +168,34 @@ class ControlAnswers:
             for (usual, _), reply in zip(twice, replies, strict=True)
         )
 
-    def _send_control_request(self, model: DeployedModel, tensors: Sequence[Tensor]) -> Reply:
-        """Send a control request, or return the cached answer.
+    def _send_control_request(self, model: DeployedModel, tensors: Sequence[Tensor]) -> str:
+        """Send a control request unless its answer is cached; return the name of the answer.
 
         The request has a scope of its own in the recording, because several processes of a run may send it.
         """
-        request = replace(model, tensors=tuple(tensors)).build_plain_request()
-        message = make_infer_message(request) if self.is_over_grpc else request.message()
-        digest = blake2b(message.body, digest_size=8).hexdigest()
-        name = f"control {model.name} {digest}" + (" over gRPC" if self.is_over_grpc else "")
+        form = model.name, model.version, model.outputs, model.binary_only, model.trouble, model.json_trouble
+        key = *form, _digest_tensors(tensors)
+        if key not in self._requests:
+            self._requests[key] = self._build_control_request(replace(model, tensors=tuple(tensors)))
+        name, message = self._requests[key]
         if name not in self._answers:
             with self.target.scope(name):
                 self._answers[name] = self.target.send_until_not_busy(message)
         self._row_requests[name] = message
-        return self._answers[name]
+        return name
+
+    def _build_control_request(self, model: DeployedModel) -> tuple[str, Message]:
+        request = model.build_plain_request()
+        message = make_infer_message(request) if self.is_over_grpc else request.message()
+        digest = blake2b(message.body, digest_size=8).hexdigest()
+        return f"control {model.name} {digest}" + (" over gRPC" if self.is_over_grpc else ""), message
 
     def _build_refusal_error(self, model: DeployedModel, reply: Reply) -> Exception:
         """Return the error for a refused control request.
 
         Return a `DeclinedError` if the model still accepts the inputs that discovery found, else a `BlockedError`.
         """
-        if self._send_control_request(model, model.tensors).succeeded:
+        if self._answers[self._send_control_request(model, model.tensors)].succeeded:
             return DeclinedError(f"{model.name} refuses these inputs in a plain request: {reply.outcome()}")
         return BlockedError(f"{model.name} answers no plain request: {reply.outcome()}")
 
@@ -192,6 +207,15 @@ class ControlAnswers:
                 f"output {name} of {model.name} cannot be read in the answer to a plain request: {found}"
             )
         return replace(model.allow_rounding(tensor), is_approximate=True)
+
+
+def _digest_tensors(tensors: Iterable[Tensor]) -> bytes:
+    """Return a digest of names, datatypes, shapes and elements."""
+    digest = blake2b(digest_size=16)
+    for tensor in tensors:
+        digest.update(repr((tensor.name, tensor.datatype, tensor.shape)).encode())
+        digest.update(tensor.to_bytes())
+    return digest.digest()
 
 
 def as_tensor(output: Found) -> Tensor | None:

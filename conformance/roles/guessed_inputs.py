@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import cycle
 from math import prod
 from typing import Any, NamedTuple
@@ -218,7 +219,12 @@ def vary_inputs(tensors: Sequence[Tensor], salt: int) -> tuple[Tensor, ...]:
     Integers stay between the minimum and the maximum of the tensor. If all its integers are equal, the range also
     includes 0 and 1. A string gets a number appended; a string of digits stays a string of digits.
     """
-    return tuple(_vary_tensor(tensor, n, salt) for n, tensor in enumerate(tensors)) if salt else tuple(tensors)
+    if not salt:
+        return tuple(tensors)
+    return tuple(
+        (_vary_tensor if tensor.elements > PERIOD else _vary_short_tensor)(tensor, n, salt)
+        for n, tensor in enumerate(tensors)
+    )
 
 
 # Factors for floating-point elements, whose range a model may expect: pixels, normalised or raw features. A negative
@@ -258,8 +264,12 @@ def _vary_tensor(tensor: Tensor, n: int, salt: int) -> Tensor:
         least, most = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
         least, most = (least, most) if least < most else (min(least, 0), max(least, 1))
         elements = [least + _mix_bits(k, n, salt) % (most - least + 1) for k in range(count)]
-    values = np.resize(Tensor.from_values(tensor.name, tensor.datatype, elements).array.astype(dtype), flat.size)
-    return Tensor.from_values(tensor.name, tensor.datatype, values, tensor.shape)
+    values = elements if isinstance(elements, np.ndarray) else np.array(elements, dtype=object).astype(dtype)
+    return Tensor(tensor.name, tensor.datatype, tensor.shape, np.resize(values, tensor.shape))
+
+
+# Rows draw the same inputs of a model again and again. Long ones are not kept: they would take much memory.
+_vary_short_tensor = lru_cache(maxsize=1024)(_vary_tensor)
 
 
 def _may_be_guessed(elements: np.ndarray[Any, Any]) -> bool:

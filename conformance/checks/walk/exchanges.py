@@ -199,11 +199,8 @@ def _make_deployed_walk(target: Target | GrpcTarget, deployed: DeployedSteps, *,
         raise NotApplicableError(f"the server refuses a raw request to {deployed.model.name}")
     over = _TRANSPORTS[deployed.kind]
     sender, forms = _make_sender(target, deployed.model, over), over.baselines[deployed.kind][1]
-    baseline = (
-        _make_baseline(target, sender, over, lambda axis: deployed.list_single_value_steps(axis, forms))
-        if with_baseline
-        else None
-    )
+    list_steps = cache(partial(deployed.list_single_value_steps, forms=forms))  # the walk asks again for each step
+    baseline = _make_baseline(target, sender, over, list_steps) if with_baseline else None
     return Walk(sender, deployed.adapt_axes(over.axes), over.find_requirement, baseline)
 
 
