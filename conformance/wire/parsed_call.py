@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from conformance.wire import tensor
@@ -43,6 +44,7 @@ class ParsedCall:
     findings: tuple[Finding, ...]
 
 
+@lru_cache(maxsize=4)  # as in `parsed_request`
 def parse(received: ClientRequest) -> ParsedCall | None:
     """Parse a call of ModelInfer; None if its body is not a ModelInferRequest."""
     from google.protobuf.message import DecodeError as NotAMessage

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from conformance.wire.client_request import ClientRequest
@@ -93,6 +94,7 @@ class ParsedRequest:
         return {index: item for index, item in pairs if isinstance(item, dict)}
 
 
+@lru_cache(maxsize=4)  # the rules parse a request, and so does the comparison with what the caller wanted
 def parse(received: ClientRequest) -> ParsedRequest:
     """Parse an inference request. Never raises."""
     values = received.values(INFERENCE_HEADER)

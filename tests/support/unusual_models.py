@@ -33,9 +33,14 @@ def serve(*extra: Model, fault: str | None = None) -> Iterator[str]:
     """Serve the models of all roles and these, as the fault or variation of this name does; yields the URL."""
     CallCounter.number, StaleInputs.before = 0, None
     with faults.switch_on((faults.load() | valid_servers.load())[fault]) if fault else nullcontext():
-        served = RequestCounter(app.create(models.load() | {model.name: model for model in extra}))
+        served = app.create(models.load() | {model.name: model for model in extra})
         config = uvicorn.Config(
-            served, http=OipHttpProtocol, ws="none", lifespan="off", log_level="critical", access_log=False
+            RequestCounter(served) if extra else served,
+            http=OipHttpProtocol,
+            ws="none",
+            lifespan="off",
+            log_level="critical",
+            access_log=False,
         )
         with serve_app(config) as url, mock.patch.dict(compute.FUNCTIONS, ODD):
             yield url

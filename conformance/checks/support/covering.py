@@ -35,6 +35,10 @@ class Coverage:
         return f"{self.met} of {self.possible} pairs ({self.met / max(1, self.possible):.1%})"
 
 
+# Spaces of equal sizes, costs and pairs have the same array, whatever their values are called: many models have one.
+_COVERED: dict[tuple[object, ...], tuple[list[list[int]], int]] = {}
+
+
 class StepSpace:
     """All steps that are possible with some axes.
 
@@ -87,10 +91,18 @@ class StepSpace:
 
     def build_array(self, seed: int = 0) -> tuple[list[Step], Coverage]:
         """Return the steps of a covering array, and their coverage."""
-        random = Random(seed)  # noqa: S311 - the steps have to be reproducible
-        needed, impossible = self._list_needed_pairs(), 0
-        missing = list(needed)
-        steps: list[Step] = []
+        needed = tuple(self._list_needed_pairs())
+        key = seed, tuple(map(len, self._axes)), tuple(self._costs), tuple(self._meets), needed
+        if key not in _COVERED:
+            _COVERED[key] = self._cover_pairs(needed, Random(seed))  # noqa: S311 - the steps have to be reproducible
+        steps, impossible = _COVERED[key]
+        possible = sum(mask.bit_count() for mask in needed) // 2 - impossible
+        return [dict(self._named[v] for v in step) for step in steps], Coverage(possible, possible)
+
+    def _cover_pairs(self, needed: Sequence[int], random: Random) -> tuple[list[list[int]], int]:
+        """Return steps that cover the needed pairs, and how many of these are impossible."""
+        missing, impossible = list(needed), 0
+        steps: list[list[int]] = []
         while (first := self._find_value_with_most_missing_pairs(missing)) is not None:
             other = _find_lowest_bit(missing[first])
             found = self._build_candidates([first, other], missing, random)
@@ -103,9 +115,8 @@ class StepSpace:
             met = _make_mask(chosen)
             for v in chosen:
                 missing[v] &= ~met
-            steps.append(dict(self._named[v] for v in sorted(chosen)))
-        possible = sum(mask.bit_count() for mask in needed) // 2 - impossible
-        return steps, Coverage(possible, possible)
+            steps.append(sorted(chosen))
+        return steps, impossible
 
     def measure_coverage(self, steps: Sequence[Step]) -> Coverage:
         """Return how many of the needed and possible pairs these steps cover."""

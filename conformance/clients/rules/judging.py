@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from conformance.clients.rules import members, tensors
@@ -252,6 +253,7 @@ CALL_RULES: Final[tuple[_CallRule, ...]] = (
 _NO_INFERENCE: Final = frozenset({"OPTIONS", "HEAD"})
 
 
+@lru_cache(maxsize=256)  # clients send many requests again and again
 def judge_request(received: ClientRequest) -> RuleResults:
     """Apply the rules to a request, and return the requirements that it meets and violates.
 
