@@ -7,6 +7,7 @@ old answer to another request.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -35,10 +36,18 @@ def make_sample_shape(shape: Sequence[int], batch: int | None = None) -> tuple[i
 
 def make_sample_tensor(name: str, datatype: str, shape: Sequence[int], salt: int = 0) -> Tensor:
     """Return a tensor with sample values for this salt (0 .. 255); `shape` has no variable dimensions."""
-    value, count = _find_value_function(datatype), prod(shape)
-    period = Tensor.from_values(name, datatype, [value(k, salt) for k in range(min(count, PERIOD))]).array
+    count = prod(shape)
+    period = _compute_elements(datatype, min(count, PERIOD), salt)
     array = np.resize(period, count) if count > PERIOD else period
     return Tensor(name, datatype, tuple(shape), array.reshape(tuple(shape)))
+
+
+@lru_cache(maxsize=1024)  # rows send the same few values in many requests
+def _compute_elements(datatype: str, count: int, salt: int) -> np.ndarray[Any, Any]:
+    value = _find_value_function(datatype)
+    array = Tensor.from_values("", datatype, [value(k, salt) for k in range(count)]).array
+    array.flags.writeable = False  # tensors share it
+    return array
 
 
 def _build_integer_function(bits: int, signed: bool) -> Callable[[int, int], int]:
