@@ -35,10 +35,12 @@ def attribute_missing_status(reply: Reply) -> str | None:
 
 
 def attribute_missing_answer(reply: Reply) -> str:
-    """Return the requirement that a live server violates if it does not answer a request.
+    """Return the requirement that a live server violates if it does not answer a request, or not to the end.
 
     A server that ends the exchange without an answer fails to report an error. One that leaves it open stops answering.
     """
+    if reply.exchange.failure is not None and reply.status is not None and not reply.is_over_grpc:
+        return LENGTH
     if not reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS):
         return "OIP-ALIVE-LEGAL"
     return "GRPC-STATUS" if reply.is_over_grpc else "OIP-ERROR"
@@ -49,8 +51,7 @@ def attribute_broken_request(found: BrokenRequest) -> str:
 
     The suite sends auxiliary requests outside of checks, during discovery for example.
     """
-    has_no_answer = found.reply.status is None and not found.lost
-    return attribute_missing_answer(found.reply) if has_no_answer else "OIP-ALIVE-LEGAL"
+    return "OIP-ALIVE-LEGAL" if found.lost else attribute_missing_answer(found.reply)
 
 
 def attribute_json_text(reply: Reply) -> str | None:

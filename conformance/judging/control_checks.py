@@ -14,7 +14,7 @@ from conformance.discovery.deployed_model import Change
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
-from conformance.judging.refused_requests import find_refusal_cause, find_silence_cause
+from conformance.judging.refused_requests import find_option_cause, find_refusal_cause
 from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
@@ -96,8 +96,8 @@ class ControlChecks:
             return None
         model, named = self.models.build_model(case), name_requirement(case, error)
         try:
-            found = find_refusal_cause(self.target, error, named)
-            return found or (find_silence_cause(self.target, model, error, named) if model else None)
+            found = find_option_cause(self.target, model, error, named) if model else None
+            return found or find_refusal_cause(self.target, error, named)
         except (TargetLostError, NotRecordedError):
             return None
 

@@ -46,6 +46,8 @@ class RequestContent:
         returns_empty: whether the inputs tell the model to return a tensor without elements.
         json_strings: the BYTES inputs sent as JSON, with their original values.
         is_binary: whether inputs are binary data or raw contents.
+        outputs: the names of the outputs that the request lists.
+        binary_flags: the parameters of a request over HTTP that are true or false, which are those for binary outputs.
     """
 
     tensors: tuple[Tensor, ...]
@@ -56,6 +58,8 @@ class RequestContent:
     returns_empty: bool = False
     json_strings: tuple[Tensor, ...] = ()
     is_binary: bool = False
+    outputs: tuple[str, ...] = ()
+    binary_flags: frozenset[tuple[str, bool]] = frozenset()
 
     @property
     def is_empty(self) -> bool:
@@ -128,13 +132,18 @@ def _read_http_request(message: Message, model: Model) -> RequestContent:
             texts.append(
                 Tensor.from_values(item["name"], "BYTES", _flatten_strings(item.get("data")), tuple(item["shape"]))
             )
-    counts = {
-        item["name"]: (item.get("parameters") or {}).get("classification") for item in document.get("outputs") or ()
-    }
-    classified = {name: int(count) for name, count in counts.items() if count is not None}
-    request_id, size = str(document.get("id") or ""), len(message.body)
+    options = {item["name"]: item.get("parameters") or {} for item in document.get("outputs") or ()}
+    classified = {name: int(given["classification"]) for name, given in options.items() if "classification" in given}
+    flags = [document.get("parameters") or {}, *options.values()]
     return RequestContent(
-        tuple(tensors), request_id, classified, size, json_strings=tuple(texts), is_binary=start > end
+        tuple(tensors),
+        str(document.get("id") or ""),
+        classified,
+        len(message.body),
+        json_strings=tuple(texts),
+        is_binary=start > end,
+        outputs=tuple(options),
+        binary_flags=frozenset(flag for given in flags for flag in given.items() if isinstance(flag[1], bool)),
     )
 
 
@@ -151,7 +160,9 @@ def _read_grpc_request(message: Message, model: Model) -> RequestContent:
         for output in request.outputs
         if "classification" in output.parameters
     }
-    return RequestContent(tuple(tensors), request.id, classified, len(message.body), is_binary=bool(raw))
+    outputs = tuple(output.name for output in request.outputs)
+    size, is_binary = len(message.body), bool(raw)
+    return RequestContent(tuple(tensors), request.id, classified, size, is_binary=is_binary, outputs=outputs)
 
 
 def _build_input(
@@ -242,11 +253,16 @@ def build_stand_in_request(
     count: int, target: Target, form: Form = "json", request_id: str = ""
 ) -> InferRequest | None:
     """Return a request to another model, with `count` elements of 4 bytes; None without such a model."""
-    for role in STAND_IN_ROLES:
-        if model := target.model(role):
-            want: Form | None = "binary" if form == "binary" else None
-            return model.request([model.tensor([1] * count)], send=form, want=want, request_id=request_id or None)
-    return None
+    model = find_stand_in(target)
+    if model is None:
+        return None
+    want: Form | None = "binary" if form == "binary" else None
+    return model.request([model.tensor([1] * count)], send=form, want=want, request_id=request_id or None)
+
+
+def find_stand_in(target: Target) -> Model | None:
+    """Return the model that stands in for one whose tensors cannot be JSON; None without such a model."""
+    return next(filter(None, map(target.model, STAND_IN_ROLES)), None)
 
 
 def enlarge_content(content: RequestContent, model: Model) -> RequestContent:

@@ -1,26 +1,34 @@
 """Finds why a server refuses a request or never answers it, if a control shows another cause than the row's property.
 
-A refused legal request has controls that differ from it in one thing: where its binary data begin, or whether they look
-like JSON. The control of a request that is never answered has the same shapes, but neither its form nor its options.
+A request that is not answered has controls with the same shapes, in JSON, and with one of its options each: none, its
+id, its outputs, classes, binary data. The first of them that is not answered either is the cause. A refused request has
+further controls that differ from it in one thing: where its binary data begin, or whether they look like JSON.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from conformance.expect.attribution import attribute_missing_answer
+from conformance.expect.attribution import LENGTH, attribute_missing_answer
 from conformance.expect.unmet import UnmetError
-from conformance.judging.control_request import build_control_request, read_request_content
+from conformance.judging.control_request import (
+    RequestContent,
+    build_control_request,
+    find_stand_in,
+    read_request_content,
+)
 from conformance.roles.model import Model
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Concern, get_requirement
 from conformance.transport.broken_request import is_busy
-from conformance.transport.exchange import Reply
+from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.send_options import PLAIN
 from conformance.transport.target import Target
-from conformance.transport.wait_budget import is_silence
 from conformance.wire.grpc_request import make_infer_message
-from conformance.wire.request import INFERENCE_HEADER, Message
+from conformance.wire.request import INFERENCE_HEADER, InferRequest, Message, RequestedOutput
 
 BINARY_DATA = "BIN-BODY-I"
 # Areas of requirements about what came before a request, or how it was sent: their rows have controls of their own, and
@@ -29,6 +37,11 @@ _AREAS_ABOUT_STATE = ("state", "errors")
 _JSON_MARKS = b'{}[]",:'
 _WITHOUT_MARKS = bytes.maketrans(_JSON_MARKS, b"x" * len(_JSON_MARKS))
 _LARGEST_ELEMENT = 8  # bytes
+_UNANSWERED = (FailureKind.TIMEOUT, FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
+# Requirements about the length of an answer, whatever cuts it off.
+_LENGTHS = (LENGTH, "BIN-CONTENT-LENGTH")
+# Requirement -> that of the option whose simple request has the property in question: typed contents, no header.
+_SHARED_PROPERTIES = {"GRPC-TYPED": "OIP-ANSWER", "BIN-HEADER-OPTIONAL": "BIN-ALL-TRUE"}
 
 
 def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetError | None:
@@ -52,25 +65,48 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
     return None
 
 
-def find_silence_cause(target: Target, model: Model, unmet: UnmetError, named: str) -> UnmetError | None:
-    """Return the violation if a simple request stays without an answer as well; None if `named` may be the cause."""
+def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: str) -> UnmetError | None:
+    """Return the violation if a simple request with one option of the request is not answered either, else None."""
     reply = unmet.reply
-    if reply is None or not is_silence(reply.exchange):
+    if reply is None or not _is_unanswered(reply) or _is_lack_of_answer_judged(reply, named):
         return None
     content = read_request_content(reply.exchange.message, model)
-    request = build_control_request(content, target, model) if content else None
-    if content is None or request is None:
+    simple = build_control_request(content, target, model) if content else None
+    if content is None or simple is None:
         return None
-    message = make_infer_message(request) if reply.is_over_grpc else request.message()
+    for option in _list_options(content, replace(simple, id=None), target, model, reply):
+        if _is_answered(target, option.message):
+            continue
+        if option.requirement == _SHARED_PROPERTIES.get(named):
+            return None
+        if not option.words and model.is_deployed and reply.is_refusal:
+            return None  # it may refuse the elements, or the shape
+        if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
+            return None  # the request of the row may have left the model unable to answer
+        shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
+        unmet.requirement = option.requirement if reply.is_refusal else attribute_missing_answer(reply)
+        unmet.actual += f"; a simple request{option.words or f' with {shapes}'} is not answered either"
+        return unmet
+    return None
+
+
+def _is_unanswered(reply: Reply) -> bool:
+    is_cut_off = reply.status is not None and reply.exchange.failure is not None
+    return is_cut_off or reply.has_failed(*_UNANSWERED) or (reply.is_refusal and not is_busy(reply))
+
+
+def _is_answered(target: Target, message: Message) -> bool:
+    """Say whether the server answers a control request, or is too busy to; it is sent once in a run."""
     name = f"simple request {crc32(message.body):08x} for {message.path}"  # over gRPC, only the body names the model
-    if target.probe_once(name, lambda: not is_silence(target.send(message, fresh=True).exchange)):
-        return None
-    if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
-        return None  # the request of the row may have left the model unable to answer
-    shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
-    unmet.requirement = attribute_missing_answer(reply)
-    unmet.actual += f"; a simple request with {shapes} gets none either"
-    return unmet
+    return target.probe_once(name, lambda: not _is_unanswered(target.send(message, fresh=True)))
+
+
+def _is_lack_of_answer_judged(reply: Reply, requirement: str) -> bool:
+    """Say whether the requirement may ask for the refusal, or be about the end of an answer that was cut off."""
+    entry = get_requirement(requirement)
+    if reply.is_refusal:
+        return entry.area == "errors" or entry.concern is Concern.REFUSAL
+    return reply.status is not None and requirement in _LENGTHS
 
 
 def _is_about_state(requirement: str) -> bool:
@@ -111,3 +147,60 @@ _CONTROLS = (
     (_is_place_the_cause, f"it is answered where the binary data begin at a multiple of {_LARGEST_ELEMENT} bytes"),
     (_are_marks_the_cause, "it is answered without the bytes that are marks in JSON"),
 )
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+class _Option(NamedTuple):
+    """A property of a request that a simple request has alone.
+
+    Attributes:
+        words: the property, for the message; empty for the tensors alone.
+        requirement: the requirement that a server violates if it refuses simple requests for this property.
+        message: the simple request.
+    """
+
+    words: str
+    requirement: str
+    message: Message
+
+
+def _list_options(
+    content: RequestContent, simple: InferRequest, target: Target, model: Model, reply: Reply
+) -> Iterator[_Option]:
+    """Yield the options of a request, the plainest first; binary data are those of a model that stands in."""
+    encode = make_infer_message if reply.is_over_grpc else InferRequest.message
+    other, outputs, classified = find_stand_in(target), content.outputs, tuple(content.class_counts)
+    if other is not None and not model.is_json_capable:
+        name = other.role.outputs[0].name
+        outputs, classified = outputs and (name,), classified and (name,)
+    yield _Option("", "OIP-ANSWER", encode(simple))
+    if content.id:
+        yield _Option(" with its id", "OIP-ID", encode(replace(simple, id=content.id)))
+    if outputs:
+        listed = tuple(map(RequestedOutput, outputs))
+        yield _Option(" that lists outputs", "OIP-OUTPUTS-LISTED", encode(replace(simple, outputs=listed)))
+    if classified:
+        listed = tuple(RequestedOutput(name, classification=1) for name in classified)
+        yield _Option(" for one class", "CLS-PARAMETER", encode(replace(simple, outputs=listed)))
+    if other is None or reply.is_over_grpc:
+        return
+    message = reply.exchange.message
+    if message.header(INFERENCE_HEADER) == "0":
+        yield _Option(" that is raw", "RAW-HEADER-ZERO", other.raw(bytes(other.sample()[0].to_bytes())))
+    elif content.is_binary:
+        yield _Option(" with binary data", "BIN-DATATYPES-I", other.request().message())
+    for (name, value), (requirement, arguments) in _FLAGS.items():
+        if (name, value) in content.binary_flags:
+            words = f" with {name} {str(value).lower()}"
+            yield _Option(words, requirement, other.request(send="json", **arguments).message())
+
+
+# A parameter and its value -> its requirement, and the arguments of a request that has it.
+_FLAGS: Mapping[tuple[str, bool], tuple[str, Mapping[str, Any]]] = {
+    ("binary_data", True): ("BIN-OUTPUT-TRUE", {"want": "binary"}),
+    ("binary_data", False): ("BIN-OUTPUT-FALSE", {"want": "json"}),
+    ("binary_data_output", True): ("BIN-ALL-TRUE", {"binary_data_output": True}),
+    ("binary_data_output", False): ("BIN-ALL-FALSE", {"binary_data_output": False}),
+}

@@ -185,12 +185,12 @@ class ServerLimits:
         return ""
 
     def _is_size_accepted_as_binary(self, found: RequestContent, reply: Reply, model: Model) -> bool:
-        """Return whether the server accepts as many elements, and as many bytes, as binary data or raw contents."""
+        """Return whether the server accepts as many elements and bytes in the other form, and few of them as JSON."""
         plain = None if found.is_binary else build_control_request(found, self._target, model)
         other = build_stand_in_request(found.size // STAND_IN_BYTES, self._target, "binary")
         if plain is None or other is None or model.is_deployed or found.size < MIN_LARGE_BYTES:
             return False
-        controls = (_use_raw_contents(plain), other)
+        controls = (_use_raw_contents(plain), other, model.request(send="json"))
         return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
 
     def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:

@@ -87,7 +87,7 @@ async def one_model_never_answers(original: Any, service: Any, http: Request) ->
     return await original(service, http)
 
 
-@fault(steps.INFER, breaks=("OIP-ALIVE-LEGAL", "OIP-ANSWER"))
+@fault(steps.INFER, breaks="HTTP-LENGTH")
 async def one_model_stops_in_the_middle_of_its_answers(original: Any, service: Any, http: Request) -> Response:
     """The server closes the connection before it sends the last five bytes of an answer from one model."""
     response: Response = await original(service, http)

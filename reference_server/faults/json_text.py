@@ -192,7 +192,7 @@ element_without_dimensions_outside_of_an_array = steps.ENCODE_JSON.after(
 ).says("The server writes `data` of a tensor with shape [] as a bare element instead of an array.")
 
 
-@fault(steps.DECODE_JSON, breaks=("BIN-SAME-AS-JSON-I", "OIP-ERROR-STATUS"))
+@fault(steps.DECODE_JSON, breaks=("OIP-ANSWER", "OIP-ERROR-STATUS"))
 def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: Any, data: Any) -> Tensor:
     """The server reads the first element of JSON data even if the data are empty, and fails."""
     first = data
@@ -201,9 +201,9 @@ def first_element_of_json_data_looked_at(original: Any, datatype: str, shape: An
     return original(datatype, shape, data)
 
 
-empty_json_data_taken_for_no_data = steps.PARSE_INPUT.refuse(
-    "BIN-SAME-AS-JSON-I", lambda entry: entry.get("data") == []
-).says("The server refuses an input whose `data` is an empty array, but accepts binary data of 0 bytes.")
+empty_json_data_taken_for_no_data = steps.PARSE_INPUT.refuse("OIP-ANSWER", lambda entry: entry.get("data") == []).says(
+    "The server refuses an input whose `data` is an empty array, but accepts binary data of 0 bytes."
+)
 
 # --- spellings of requests ------------------------------------------------------------------------------------------
 

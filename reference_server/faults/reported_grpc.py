@@ -24,7 +24,7 @@ PREFIX_BYTES = 4  # bytes of the length of a BYTES element
 
 
 grpc_typed_strings_of_answers_fail = steps.ENCODE_TYPED.refuse(
-    ("GRPC-TYPED", "CLS-PARAMETER/grpc", "CLS-LABEL/grpc", "CLS-ONLY/grpc"), is_tensor_of("BYTES"), status=None
+    ("GRPC-TYPED", "CLS-PARAMETER/grpc"), is_tensor_of("BYTES"), status=None
 ).says("The server fails with an internal error when it writes a BYTES output into typed contents.")
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.refused_requests import find_silence_cause
+from conformance.judging.refused_requests import find_option_cause
 from conformance.judging.selection import find_row
 from conformance.roles.model import Model
 from conformance.roles.roles import load
@@ -80,25 +80,29 @@ def test_a_refusal_names_what_a_control_shows(row: str, refuses: Refuses, requir
 
 
 class Probes:
-    """A target that answers every probe, and notes the names of them."""
+    """A target without models that answers every probe, and notes the names of them."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+
+    def model(self, _role: str) -> None:
+        return None
 
     def probe_once(self, name: str, _probe: Callable[[], bool]) -> bool:
         self.names.add(name)
         return True
 
 
-def test_a_silence_has_a_control_for_each_model_and_transport_and_for_an_id() -> None:
+def test_a_silence_has_a_control_for_each_model_and_transport_and_for_each_option() -> None:
     """Models of one signature have simple requests of the same shapes, and calls of gRPC the same path."""
     target, failure = Probes(), TransportFailure(FailureKind.TIMEOUT, "no answer in 3 s")
+    options: list[dict[str, Any]] = [{}, {"request_id": "7"}, {"outputs": ["OUTPUT"]}]
     for model in (Model(load()["identity_int32"], name) for name in ("one", "other")):
-        for request in (model.request(), model.request(request_id="7")):
+        for request in (model.request(**option) for option in options):
             for message in (request.message(), make_infer_message(request)):
                 unmet = UnmetError("an answer", "none", Reply(Exchange(0, message, "http://h", failure=failure)))
-                assert find_silence_cause(cast("Target", target), model, unmet, "OIP-ANSWER") is None
-    assert len(target.names) == 2 * 2 * 2
+                assert find_option_cause(cast("Target", target), model, unmet, "OIP-ANSWER") is None
+    assert len(target.names) == 2 * 2 * len(options)
 
 
 def test_a_control_differs_in_one_thing_from_a_header_in_another_spelling() -> None:
