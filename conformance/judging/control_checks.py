@@ -14,10 +14,10 @@ from conformance.discovery.deployed_model import Change
 from conformance.expect.attribution import to_grpc_requirement
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, is_met
-from conformance.judging.refused_requests import find_option_cause, find_refusal_cause
 from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
+from conformance.judging.unanswered_requests import find_option_cause, find_refusal_cause
 from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -90,8 +90,8 @@ class ControlChecks:
         except (BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
             return None
 
-    def explain_by_refused_request(self, case: Case, error: RowError) -> UnmetError | None:
-        """Return the violation if the server does not answer the request for another reason than the row's property."""
+    def explain_missing_answer(self, case: Case, error: RowError) -> UnmetError | None:
+        """Return the violation if the server does not answer a request for another reason than the row's property."""
         if isinstance(error, BlockedError):
             return None
         model, named = self.models.build_model(case), name_requirement(case, error)

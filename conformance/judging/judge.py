@@ -123,7 +123,7 @@ class Judge(RowJudge):
             controls.explain_by_lost_model,
             controls.explain_by_repetition,
             controls.explain_by_other_inputs,
-            controls.explain_by_refused_request,
+            controls.explain_missing_answer,
             controls.explain_by_plain_request,
             self._client_names.explain,
         )
@@ -214,7 +214,7 @@ class Judge(RowJudge):
         unmet = error.cause if isinstance(error, BlockedError) else error
         if wait.kind is not ReasonKind.SHORT_WAIT or not isinstance(unmet, UnmetError):
             return wait.conclude()
-        if cause := self._controls.explain_by_refused_request(case, unmet):
+        if cause := self._controls.explain_missing_answer(case, unmet):
             wait.requirement = name_requirement(case, cause)
         return wait.conclude()
 

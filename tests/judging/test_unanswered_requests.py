@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from conformance.expect.unmet import UnmetError
-from conformance.judging.refused_requests import find_option_cause
 from conformance.judging.selection import find_row
+from conformance.judging.unanswered_requests import find_option_cause
 from conformance.roles.model import Model
 from conformance.roles.roles import load
 from conformance.spec.outcome import Outcome
