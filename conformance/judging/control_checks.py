@@ -6,6 +6,7 @@ requirement.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import BUSY_STATUSES
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -29,7 +31,11 @@ from conformance.transport.unreachable import TargetLostError
 
 # Requirements about the effect of earlier requests, on any connection.
 STATE_REQUIREMENTS = (ISOLATION, f"{ISOLATION}/grpc")
-ABSENT_STATUS = 404  # of a model that is not there; over gRPC, NOT_FOUND
+# The status of a refusal, over gRPC that of its code -> what has become of a model that refuses plain requests with it.
+_LOST: Mapping[int, str] = {
+    404: "has disappeared during the run",
+    **dict.fromkeys(BUSY_STATUSES, "refuses plain requests as well now"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +46,21 @@ class ControlChecks:
     models: RowModels
 
     def explain_by_lost_model(self, case: Case, error: RowError) -> RowOutcome | None:
-        """Return `blocked` if the model has disappeared: it answered a plain request, and such a request gets 404 now.
+        """Return `blocked` if the model has disappeared, or is too busy for anything: plain requests are refused now.
 
-        Each row asks by itself, so that a replay, which judges the rows in another order, comes to the same outcome.
+        They were answered before, and the status of the row's refusal says that the request is not the reason. Each row
+        asks by itself, so that a replay, which judges the rows in another order, comes to the same outcome.
         """
         reply, model = None if isinstance(error, BlockedError) else error.reply, self.models.build_model(case)
-        if model is None or reply is None or reply.status != ABSENT_STATUS or case.requirement.is_of_robustness:
+        loss = _LOST.get(reply.status or 0) if reply else None
+        if model is None or reply is None or loss is None or case.requirement.is_of_robustness:
             return None  # a hostile request may be what has ended the model
         transport = GRPC if reply.is_over_grpc else HTTP
         with suppress(TargetLostError, NotRecordedError):
             if self.target.find_plain_refusal(model, transport) is None:
                 refusal = self.target.repeat_plain_request(model, transport)
-                if refusal is not None and refusal.status == ABSENT_STATUS:
-                    message = f"{model.name} has disappeared during the run: {escape_text(refusal.outcome())}"
+                if refusal is not None and refusal.status == reply.status:
+                    message = f"{model.name} {loss}: {escape_text(refusal.outcome())}"
                     return no_verdict(Outcome.BLOCKED, ReasonKind.MODEL_IS_SILENT, message, model.name)
         return None
 

@@ -1,4 +1,4 @@
-"""Startup optimizations: imports without assertion rewriting, pauses garbage collection, limits the threads of numpy."""
+"""Startup optimizations: imports without assertion rewriting, no garbage collection, few threads of numpy."""
 
 from __future__ import annotations
 

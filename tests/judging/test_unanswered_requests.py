@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -18,6 +18,7 @@ from conformance.transport.target import Target
 from conformance.wire.grpc_request import make_infer_message
 from reference_server.errors import InferenceError
 from reference_server.faults import Fault, switch_on
+from reference_server.models import Model as ServedModel
 from tests.support import unusual_models
 from tests.support.deployed_judging import judge_models, list_missed
 from tests.support.sightings import judge_fault, open_session, run_server, serve_grpc
@@ -111,17 +112,36 @@ def test_a_control_differs_in_one_thing_from_a_header_in_another_spelling() -> N
     assert list_missed(results) == {"BIN-HEADER-CASE"}
 
 
-def test_a_model_that_disappears_blocks_its_rows() -> None:
-    names = [
-        (CHECK, "INT32"),
-        ("metadata.model-metadata-describes-the-model", "identity_int32"),
-        ("errors.good-request-after-a-refusal-is-answered-right", "headers-no-header"),
-        ("grpc.raw-tensors-come-back", "INT32"),
-    ]
-    cases = [case for name in names if (case := find_row(*name))]
+LOST_ROWS = (
+    (CHECK, "INT32"),
+    ("errors.good-request-after-a-refusal-is-answered-right", "headers-no-header"),
+    ("metadata.model-metadata-describes-the-model", "identity_int32"),
+    ("grpc.raw-tensors-come-back", "INT32"),
+)
+
+
+@pytest.mark.parametrize(
+    ("busy_status", "rows", "word"),
+    [
+        (None, LOST_ROWS, "disappeared"),
+        (503, LOST_ROWS[:2], "refuses plain requests"),
+        (413, LOST_ROWS[3:], "refuses plain requests"),  # RESOURCE_EXHAUSTED
+    ],
+)
+def test_a_model_that_is_lost_blocks_its_rows(
+    busy_status: int | None, rows: Sequence[tuple[str, str]], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InferenceError("all workers are busy", status=busy_status or 0)
+
+    cases = [case for name in rows if (case := find_row(*name))]
     with run_server() as server, serve_grpc(server) as address, open_session(server.url, address) as session:
         before = [session.judge(case).outcome for case in cases]
-        server.models.clear()
+        if busy_status:
+            monkeypatch.setattr(ServedModel, "check_shape", refuse)
+            monkeypatch.setattr(Target, "pause", lambda *_: None)  # before a busy server is asked again
+        else:
+            server.models.clear()
         after = [session.judge(case) for case in cases]
-    assert before == [Outcome.PASS] * len(names)
-    assert [(result.outcome, "disappeared" in result.message) for result in after] == [(Outcome.BLOCKED, True)] * 4
+    assert before == [Outcome.PASS] * len(rows)
+    assert [(result.outcome, word in result.message) for result in after] == [(Outcome.BLOCKED, True)] * len(rows)
