@@ -55,6 +55,8 @@ class ControlChecks:
         loss = _LOST.get(reply.status or 0) if reply else None
         if model is None or reply is None or loss is None or case.requirement.is_of_robustness:
             return None  # a hostile request may be what has ended the model
+        if reply.status in BUSY_STATUSES and any(one.status != reply.status for one in self.target.exchanges):
+            return None  # the model was not too busy for an earlier request of the row, which may be what keeps it busy
         transport = GRPC if reply.is_over_grpc else HTTP
         with suppress(TargetLostError, NotRecordedError):
             if self.target.find_plain_refusal(model, transport) is None:

@@ -124,7 +124,7 @@ LOST_ROWS = (
     ("busy_status", "rows", "word"),
     [
         (None, LOST_ROWS, "disappeared"),
-        (503, LOST_ROWS[:2], "refuses plain requests"),
+        (503, LOST_ROWS[:1], "refuses plain requests"),
         (413, LOST_ROWS[3:], "refuses plain requests"),  # RESOURCE_EXHAUSTED
     ],
 )
