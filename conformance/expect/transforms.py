@@ -111,7 +111,8 @@ def _describe_trailing_zeros(expected: Array, actual: Array) -> str:
     if right.size < 2 or right.dtype.kind == "O":
         return ""
     same = int(np.argmin(right == came)) if not (right == came).all() else right.size
-    rest_is_zero = same < right.size and not came[same:].any() and bool(right[same:].any())
+    # `any` of numpy warns of a signalling NaN.
+    rest_is_zero = same < right.size and not np.count_nonzero(came[same:]) and np.count_nonzero(right[same:]) > 0
     if not (rest_is_zero and _has_distinct_elements(right[:same] if same else right)):
         return ""
     return f"truncated after {_format_element_count(same)} and filled with zeros" if same else "with all elements zero"

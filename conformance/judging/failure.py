@@ -245,7 +245,8 @@ def describe_earlier_answer(unmet: UnmetError, exchanges: Sequence[Exchange]) ->
         return ""
     name, wrong = unmet.tensor.name, unmet.reply.answer.output(unmet.tensor.name)
     number = unmet.reply.exchange.number
-    before = [exchange for exchange in exchanges if exchange.number < number and exchange.status]
+    own = unmet.reply.exchange.message.body  # a repeated request may get the same wrong answer
+    before = [one for one in exchanges if one.number < number and one.status and one.message.body != own]
     for exchange in reversed(before[-MAX_EARLIER_ANSWERS:]):
         if wrong is not None and _is_same_tensor(wrong, Reply(exchange).answer.output(name)):
             behind = number - exchange.number

@@ -118,7 +118,9 @@ class ProcessPool:
         It does if it passes alone, and if it fails because of earlier requests: in the block these may have been those
         of any row, which has then passed in vain. Return whether this is so.
         """
-        if alone.outcome not in _PASSED and not (alone.failure and alone.failure.requirement in STATE_REQUIREMENTS):
+        failure = alone.failure  # an observed row may have one as well
+        is_passed = alone.outcome in _PASSED and failure is None
+        if not is_passed and not (failure and failure.requirement in STATE_REQUIREMENTS):
             return False
         self.disturbed_row = self.disturbed_row or case.key
         self._stop()

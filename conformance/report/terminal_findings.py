@@ -39,7 +39,7 @@ def format_failures(blocks: Sequence[Block], rerun: str, *, max_blocks: int | No
     rest = blocks[max_blocks:] if max_blocks is not None else []
     if rest:
         yield Line(
-            f"And {format_count(len(rest), 'requirement')} more; --conformance-show=all shows them in full:", Style.HEAD
+            f"And {format_count(len(rest), 'more requirement')}; --conformance-show=all shows them in full:", Style.HEAD
         )
         yield from (_format_summary(number, block) for number, block in enumerate(rest, 1 + len(blocks) - len(rest)))
 
@@ -63,7 +63,7 @@ def format_blocked_or_error(groups: Sequence[Group], *, max_blocks: int | None =
         yield from (Line(f"      {text}", hang=6) for text in group.rows[0]["message"].splitlines())
     if max_blocks is not None and len(found) > max_blocks:
         rows = sum(len(group.rows) for group in found[max_blocks:])
-        yield Line(f"And {format_count(rows, 'row')} more for {format_count(len(found) - max_blocks, 'other reason')}.")
+        yield Line(f"And {format_count(rows, 'more row')} for {format_count(len(found) - max_blocks, 'other reason')}.")
 
 
 def format_advice(blocks: Sequence[Block], *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:

@@ -198,7 +198,7 @@ class Connection:
             if left < timeout:
                 text = f"answer not complete within {self._settings.deadline:g} s"
                 raise BrokenAnswerError(FailureKind.ENDLESS, text) from error
-            raise BrokenAnswerError(FailureKind.TIMEOUT, f"no answer within {timeout:g} s") from error
+            raise BrokenAnswerError(FailureKind.TIMEOUT, f"no answer within {round(timeout, 3):g} s") from error
         except OSError as error:
             text = f"connection broken ({type(error).__name__})"
             raise BrokenAnswerError(FailureKind.BROKEN, text) from error

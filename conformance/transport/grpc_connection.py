@@ -216,7 +216,9 @@ class GrpcConnection:
         """Return the failure of calls that this error has ended."""
         if isinstance(error, TimeoutError):
             if time.monotonic() < self._calls_deadline:
-                return TransportFailure(FailureKind.TIMEOUT, f"no answer within {self._settings.answer_timeout:g} s")
+                return TransportFailure(
+                    FailureKind.TIMEOUT, f"no answer within {round(self._settings.answer_timeout, 3):g} s"
+                )
             late = f"answer not complete within {self._settings.deadline:g} s"
             return TransportFailure(FailureKind.ENDLESS, late)
         if isinstance(error, OSError):

@@ -419,7 +419,9 @@ class TargetClient:
         """Mark a wait that was short, or that a slow server may have caused; say then which option helps."""
         wait, timeout, path = self.settings.wait, self.settings.timeout, exchange.message.path
         if wait.short_s is not None:
-            return replace(exchange, is_short_wait=True)
+            why = f"{exchange.failure} (a short wait; the whole timeout is {timeout:g} s)"
+            failure = TransportFailure(FailureKind.TIMEOUT, why) if is_silence(exchange) else exchange.failure
+            return replace(exchange, is_short_wait=True, failure=failure)
         if not is_silence(exchange) or not is_inference(exchange):
             return exchange
         if hint := wait.times.find_hint(path, wait.choose_wait(timeout), timeout):

@@ -136,7 +136,8 @@ def test_a_large_body_is_not_put_into_the_command() -> None:
 
 def answered(number: int, *elements: int, name: str = "X") -> Exchange:
     output = {"name": name, "datatype": "INT32", "shape": [len(elements)], "data": elements}
-    return Exchange(number, Message("/x"), "http://h/x", 200, body=json.dumps({"outputs": [output]}).encode())
+    asked = Message("/x", body=b"%d" % number)
+    return Exchange(number, asked, "http://h/x", 200, body=json.dumps({"outputs": [output]}).encode())
 
 
 RIGHT = Tensor.from_values("X", "INT32", [9, 9])
@@ -165,6 +166,12 @@ def test_whose_tensor_came(exchanges: list[Exchange], words: str) -> None:
 def test_a_readable_tensor_that_is_wrong_has_wrong_values(tensor: Tensor | None, is_wrong: bool) -> None:
     unmet = UnmetError("a", "b", Reply(answered(0, 1, 2)), tensor=tensor)
     assert describe(unmet, "BIN-ORDER-O", HOST).wrong_values == is_wrong
+
+
+def test_nothing_is_said_of_the_same_request_sent_before() -> None:
+    last = answered(1, 1, 2)
+    before = replace(answered(0, 1, 2), message=last.message)
+    assert describe_earlier_answer(UnmetError("a", "b", Reply(last), tensor=RIGHT), [before, last]) == ""
 
 
 def test_nothing_is_said_where_no_tensor_was_expected() -> None:

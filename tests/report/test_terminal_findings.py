@@ -39,7 +39,7 @@ def failing(count: int) -> list[Block]:
 def test_ten_blocks_are_shown_whole_and_the_rest_by_name() -> None:
     found = texts(format_failures(failing(MAX_BLOCKS + 2), "pytest"))
     assert sum("  MUST  not met in 1 of 1 row" in text for text in found) == MAX_BLOCKS
-    assert found[-3] == "And 2 requirements more; --conformance-show=all shows them in full:"
+    assert found[-3] == "And 2 more requirements; --conformance-show=all shows them in full:"
     assert [text.split()[0] for text in found[-2:]] == ["11.", "12."]
     assert (
         sum(
