@@ -147,7 +147,7 @@ def _attribute_contents(found: MinimalFailure, remaining: Step, role: Role) -> s
         return "BIN-HEADER-I"
     if "nesting" in remaining:
         return "OIP-DATA"
-    if remaining.keys() == {"id"}:
+    if remaining.keys() == {"id"} and found.unmet.tensor is None:  # a wrong tensor is none of the id's requirement
         return "OIP-ID"
     if send != "json":
         return _attribute_inputs(send, remaining, role, found.unmet)
