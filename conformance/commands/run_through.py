@@ -13,19 +13,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from conformance.commands.pytest_process import SuiteUsageError, check_arguments
-from conformance.report.exchange_changes import pair_calls
-from conformance.report.report_file import read
-from conformance.report.through import Effect, ThroughComparison, compare
 from conformance.spec.options import list_given_arguments
-from conformance.spec.report import Report
-from conformance.spec.tally import MET, NOT_MET
 from conformance.spec.user_error import UserError
-from conformance.spec.verdict import EXIT_STATUS
-from conformance.transport import recording
 from conformance.transport.reference import REFERENCE
+
+if TYPE_CHECKING:  # a run without a gateway imports none of it, and starts sooner
+    from conformance.report.through import ThroughComparison
+    from conformance.spec.report import Report
 
 OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "--through": ("URL", "also judge the server through the gateway at this URL, and print what the gateway changes"),
@@ -44,7 +41,7 @@ REPORT, LOG = "report.json", "run.log"
 class RunFailedError(UserError):
     """One of the runs judged nothing; the message is one line."""
 
-    status = EXIT_STATUS["incomplete"]
+    status = 6  # `EXIT_STATUS` of an incomplete run, without its imports
 
 
 def add_through_options(add: Callable[..., Any]) -> None:
@@ -96,6 +93,10 @@ def _expect_comparable(given: argparse.Namespace, rest: Sequence[str]) -> None:
 
 def judge_both(folder: Path, direct: Sequence[str], through: Sequence[str]) -> ThroughComparison:
     """Run the suite in both ways, with these arguments, and directly again for what the gateway breaks; compare."""
+    from conformance.report.exchange_changes import pair_calls
+    from conformance.report.through import Effect, compare
+    from conformance.transport import recording
+
     before, after = judge(folder / "direct", direct), judge(folder / "through", through)
     recordings = [recording.load(recording.find_recording(folder / way)) for way in ("direct", "through")]
     pairs = pair_calls(*recordings)
@@ -113,6 +114,9 @@ def judge(folder: Path, arguments: Sequence[str]) -> Report:
         RunFailedError: it judged nothing.
         SuiteUsageError: an option has an invalid value.
     """
+    from conformance.report.report_file import read
+    from conformance.spec.tally import MET, NOT_MET
+
     check_arguments("oip-conformance run", arguments)
     folder.mkdir(parents=True, exist_ok=True)
     log, report = folder / LOG, folder / REPORT

@@ -1,4 +1,4 @@
-"""Startup optimizations: imports without assertion rewriting, no garbage collection, few threads of numpy."""
+"""Startup optimizations: no assertion rewriting, no garbage collection while loading, few threads of numpy."""
 
 from __future__ import annotations
 
