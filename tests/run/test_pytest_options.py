@@ -164,8 +164,19 @@ def test_what_a_plain_run_has_more_begins_with_a_prefix_of_ours(tmp_path: Path) 
     assert "oip_report" in fixtures[0]
 
 
-def test_a_run_that_does_not_explore_never_imports_hypothesis(tmp_path: Path, reference: str) -> None:
-    options = (f"--target-url={reference}", "-k", "metadata.server", "-q")
-    run = judge_afresh(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1")
+# A plugin that prints how checks were imported: pytest's own loader rewrites assertions.
+LOADERS = """
+import sys
+def pytest_terminal_summary(terminalreporter):
+    checks = [module for name, module in sys.modules.items() if name.startswith("conformance.checks.")]
+    terminalreporter.write_line(f"loaders { {type(check.__loader__).__name__ for check in checks} }")
+"""
+
+
+def test_a_run_imports_neither_hypothesis_nor_rewritten_checks(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "loaders.py").write_text(LOADERS)
+    options = (f"--target-url={reference}", "-k", "metadata.server", "-q", "-p", "loaders")
+    run = judge_afresh(tmp_path, *options, PYTHONPROFILEIMPORTTIME="1", PYTHONPATH=str(tmp_path))
     assert "| conformance.spec.options\n" in run.stderr.replace("  ", "")
     assert not [line for line in run.stderr.splitlines() if line.split("|")[-1].strip() == "hypothesis"]
+    assert "loaders {'SourceFileLoader'}\n" in run.stdout
