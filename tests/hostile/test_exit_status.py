@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import reserve_closed_port
+from tests.support.servers import judge, reserve_closed_port
 from tests.support.serving import run_server
 
 A_FEW = ("-k", "BIN-LISTED or BIN-ORDER-O")
@@ -22,10 +22,9 @@ def url() -> Iterator[str]:
         yield server.url
 
 
-def judged(*arguments: str, folder: Path, kilobytes: int = 0) -> subprocess.CompletedProcess[str]:
+def judge_on_full_disk(folder: Path, *arguments: str, kilobytes: int) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder; no file may have more than so many kilobytes there."""
-    limit = f"ulimit -f {kilobytes}; " if kilobytes else ""
-    command = ["bash", "-c", f'{limit}exec "$@"', "bash", sys.executable, "-m", "pytest", *arguments]
+    command = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -74,7 +73,7 @@ def test_unusable_file_is_one_line_usage_error(
     tmp_path: Path, url: str, option: str, make: Callable[[Path], None], said: str
 ) -> None:
     make(tmp_path / "given")
-    run = judged(f"--target-url={url}", *A_FEW, f"{option}=given", folder=tmp_path)
+    run = judge(tmp_path, f"--target-url={url}", *A_FEW, f"{option}=given")
     (line,) = [line for line in run.stderr.splitlines() if line]
     assert run.returncode == 4
     assert line.startswith(f"ERROR: {option}")
@@ -83,11 +82,9 @@ def test_unusable_file_is_one_line_usage_error(
 
 def test_the_recording_of_a_run_that_judged_nothing_is_replaced(tmp_path: Path, url: str) -> None:
     with reserve_closed_port() as port:
-        assert (
-            judged(f"--target-url=http://127.0.0.1:{port}", "--conformance-evidence=e", folder=tmp_path).returncode == 6
-        )
+        assert judge(tmp_path, f"--target-url=http://127.0.0.1:{port}", "--conformance-evidence=e").returncode == 6
     nothing = (tmp_path / "e/run.har.xz").read_bytes()
-    runs = [judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path) for _ in range(2)]
+    runs = [judge(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=e") for _ in range(2)]
     assert (tmp_path / "e/run.har.xz").read_bytes() != nothing
     assert runs[0].returncode != 4
     assert "contains files of another run" in runs[1].stderr
@@ -98,7 +95,7 @@ def test_a_recording_that_does_not_fit_the_disk_is_incomplete(
     tmp_path: Path, url: str, connections: int, kilobytes: int
 ) -> None:
     own = ("--conformance-evidence=e", f"--conformance-concurrency={connections}", *(A_FEW if connections == 1 else ()))
-    run = judged(f"--target-url={url}", *own, folder=tmp_path, kilobytes=kilobytes)
+    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *own, kilobytes=kilobytes)
     assert run.returncode == 6
     assert "\ncannot write the recording in e: File too large\n" in f"\n{run.stderr}"
     assert "Traceback" not in run.stdout + run.stderr
@@ -113,7 +110,7 @@ def test_a_recording_that_does_not_fit_the_disk_during_discovery_leaves_no_file(
 
 
 def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
-    run = judged(f"--target-url={url}", *A_FEW, "--conformance-report=r.html", folder=tmp_path, kilobytes=20)
+    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-report=r.html", kilobytes=20)
     assert run.returncode == 6
     assert "cannot write the report r.html: File too large" in run.stderr
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("r.")] == []
