@@ -12,6 +12,7 @@ from conformance.spec import ledger
 from conformance.transport.broken_request import BrokenRequest
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.wire import grpc_request
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.json_text import parse_json
 from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER, Message
@@ -88,7 +89,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
             else _attribute_missing_http_output(reply)
         )
     item: dict[str, Any] = (answer.document or {})["outputs"][output.index]
-    if not isinstance(item.get("datatype"), str) or not isinstance(item.get("shape"), list):
+    if not isinstance(item.get("shape"), list) or output.datatype not in DATATYPES:
         return "OIP-OUTPUT-MEMBERS"
     if output.shape is None or any(finding.kind == "data-count" for finding in output.findings):
         return "OIP-SHAPE"
@@ -96,14 +97,14 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> str | None:
-    """Return the requirement that an output without name, datatype or valid shape violates over gRPC; or None."""
+    """Return the requirement that an output without name, known datatype or valid shape violates over gRPC; or None."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
             if reply.answer.document is None
             else attribute_missing_grpc_output(reply.exchange.message)
         )
-    if not output.datatype:
+    if output.datatype not in DATATYPES:
         return "OIP-OUTPUT-MEMBERS"
     is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
     return "OIP-SHAPE" if is_off else None

@@ -156,6 +156,11 @@ data_of_a_binary_output_are_null = steps.ENCODE_OUTPUT.change_entry(
 size_of_an_output_in_json_is_null = steps.ENCODE_OUTPUT.change_entry(
     "OIP-NULL", lambda entry: {"parameters": {"binary_data_size": None}, **entry}
 ).says("An output in JSON has the parameter binary_data_size, which is null.")
+datatype_of_64_bits_in_lower_case = steps.ENCODE_OUTPUT.change_entry(
+    "OIP-OUTPUT-MEMBERS",
+    lambda entry: entry | {"datatype": entry["datatype"].lower()},
+    when=lambda output, tensor: tensor.datatype == "INT64" and output.classes is None,
+).says("The server writes the datatype of an INT64 output as `int64`.")
 one_output_without_its_array = steps.ENCODE.before(
     "OIP-OUTPUT-MEMBERS",
     answer=lambda answer: answer | {"outputs": answer["outputs"][0]},
