@@ -103,7 +103,7 @@ def test_a_recording_that_does_not_fit_the_disk_is_incomplete(
 
 
 def test_a_recording_that_does_not_fit_the_disk_during_discovery_leaves_no_file(tmp_path: Path, url: str) -> None:
-    run = judged(f"--target-url={url}", *A_FEW, "--conformance-evidence=e", folder=tmp_path, kilobytes=1)
+    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=e", kilobytes=1)
     assert run.returncode == 4
     assert "ERROR: --conformance-evidence: File too large" in run.stderr
     assert list((tmp_path / "e").iterdir()) == []
