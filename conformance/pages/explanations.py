@@ -42,9 +42,9 @@ def explain(name: str) -> str:
         UnknownNameError: nothing has this name.
         NoFaultsError: the reference server does not list its faults.
     """
-    known = {check.id: check for check in requirement_facts.list_checks()}
     if entry := ledger.load().get(ledger.normalise_id(name)):
         return format_lines(entry.id, describe_requirement(entry))
+    known = {check.id: check for check in requirement_facts.list_checks()}
     if check := known.get(name.lower()):
         return format_lines(check.id, describe_check(check))
     if fault := reference_faults.load().get(name.lower()):
@@ -74,7 +74,7 @@ def describe_requirement(entry: Requirement) -> Lines:
     if entry.note:
         yield "Note", entry.note
     of_pack = packs.list_checks(entry.extension) if entry.is_of_pack else None
-    found = requirement_facts.map_checks(of_pack).get(entry.id, ())
+    found = requirement_facts.map_checks(of_pack, entry.party).get(entry.id, ())
     yield from (("Checks", f"{each.check.id} ({requirement_facts.describe_row_count(each)})") for each in found)
     if not found:
         yield "Checks", "none"

@@ -10,6 +10,7 @@ from conformance import checks
 from conformance.spec import ledger
 from conformance.spec.check import Case, Check, Row, list_rows
 from conformance.spec.extensions import ROBUSTNESS
+from conformance.spec.ledger import Party
 from conformance.transport import reference_faults
 from conformance.transport.reference_faults import Fault
 
@@ -70,17 +71,20 @@ def _build_sort_key(requirement_check: RequirementCheck, requirement: str) -> tu
     return is_special, check.area != ledger.get_requirement(requirement).area, place, len(names)
 
 
-def list_checks() -> tuple[Check, ...]:
-    """Return all checks in the suite's order, including those on deployed models and those of clients."""
-    others = [check for area in (ROBUSTNESS, *checks.CLIENT_AREAS) for check in checks.list_area_checks(area)]
-    return (*checks.load(), *others)
+def list_checks(party: Party | None = None) -> tuple[Check, ...]:
+    """Return all checks of a party, or of both, in the suite's order, including those on deployed models."""
+    servers = (*checks.AREAS, ROBUSTNESS) if party is not Party.CLIENT else ()
+    clients = checks.CLIENT_AREAS if party is not Party.SERVER else ()
+    return tuple(check for area in (*servers, *clients) for check in checks.list_area_checks(area))
 
 
 @cache
-def map_checks(of_pack: tuple[Check, ...] | None = None) -> Mapping[str, Sequence[RequirementCheck]]:
+def map_checks(
+    of_pack: tuple[Check, ...] | None = None, party: Party | None = None
+) -> Mapping[str, Sequence[RequirementCheck]]:
     """Return requirement id -> the checks that cover it, in the order of the suite or of a pack."""
     found: dict[str, dict[str, tuple[Check, list[Row]]]] = {}
-    for case in list_rows(list_checks() if of_pack is None else of_pack):
+    for case in list_rows(list_checks(party) if of_pack is None else of_pack):
         for requirement in case.requirements:
             found.setdefault(requirement, {}).setdefault(case.check.id, (case.check, []))[1].append(case.row)
     return {name: [RequirementCheck(check, tuple(rows)) for check, rows in own.values()] for name, own in found.items()}
