@@ -8,6 +8,8 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import jsonschema_rs
+
 from conformance.clients.inference import (
     PROTOCOL,
     Class,
@@ -23,7 +25,7 @@ from conformance.spec import data_files
 from conformance.spec.text import escape_text
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema import ValidationError
 
 SCHEMA = "adapter.schema.json"
 MAX_LINE_CHARS = 120  # of a line quoted in an error message
@@ -118,9 +120,7 @@ def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
             f"line {seq} of the adapter's standard output is not JSON: {shown!r}; "
             "redirect what libraries print to standard error"
         ) from None
-    from jsonschema.exceptions import best_match
-
-    error = best_match(_load_validator(kind).iter_errors(answer))
+    error = None if _is_valid(answer, kind) else _find_schema_error(answer, kind)
     if error is not None:
         where = f"{escape_text(error.json_path, MAX_LINE_CHARS)}: {escape_text(error.message, MAX_LINE_CHARS)}"
         raise AdapterError(f"line {seq} of the adapter does not fit schemas/{SCHEMA} ({kind}) at {where}")
@@ -129,12 +129,30 @@ def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
     return dict(answer)
 
 
-@cache
-def _load_validator(kind: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # slow to import, and needed only to test a client
+def _is_valid(answer: Any, kind: str) -> bool:
+    """Say whether an answer certainly fits the schema; if not, `_find_schema_error` decides, which takes far longer."""
+    try:
+        return _load_validator(kind).is_valid(answer)
+    except ValueError:  # text that cannot be encoded as UTF-8
+        return False
 
+
+def _find_schema_error(answer: Any, kind: str) -> ValidationError | None:
+    from jsonschema import Draft202012Validator  # slow to import, and needed only for a wrong answer
+    from jsonschema.exceptions import best_match
+
+    error: ValidationError | None = best_match(Draft202012Validator(_load_schema(kind)).iter_errors(answer))
+    return error
+
+
+@cache
+def _load_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(_load_schema(kind))
+
+
+def _load_schema(kind: str) -> dict[str, Any]:
     schema = json.loads((data_files.find_folder("schemas") / SCHEMA).read_text(encoding="utf-8"))
-    return Draft202012Validator({"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"})
+    return {"$defs": schema["$defs"], "$ref": f"#/$defs/{kind}"}
 
 
 def _format_line(command: Mapping[str, Any]) -> bytes:

@@ -25,6 +25,7 @@ SPARED = (*MET, Outcome.ADVISORY)
 FEW_ROWS = 8  # of a requirement, one of each of its checks first; the others if these do not tell the servers apart
 MUSTS = [one for one in ledger.load().values() if one.party is Party.SERVER and one.level is Level.MUST]
 EVERY_ROW = list_profile_rows("certify", subjects=Subjects(robustness=True), transports=TRANSPORTS)
+ROWS_BEHIND_DISCOVERY = [case for case in EVERY_ROW if not case.check.judges_discovery]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def server() -> Iterator[Server]:
 
 @on_each(MUSTS, own_id)
 def test_a_valid_server_looks_wrong_and_is_spared(entry: Requirement, *, server: Server) -> None:
-    rows = select_answering([case for case in EVERY_ROW if not case[0].judges_discovery], [entry.id])
+    rows = select_answering(ROWS_BEHIND_DISCOVERY, [entry.id])
     look_alike = valid_servers.load()[entry.look_alike]
     differs = any(looks_different(server, some, look_alike) for some in (rows[:FEW_ROWS], rows[FEW_ROWS:]))
     assert differs, f"{entry.look_alike} answers {len(rows)} rows as the bundled server does"

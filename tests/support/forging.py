@@ -5,7 +5,6 @@ A forger has no key of the vendor's, and signs with one of their own.
 
 from __future__ import annotations
 
-import copy
 import json
 import lzma
 import os
@@ -54,7 +53,8 @@ def load(folder: Path) -> FolderContents:
 
 def forge(original: FolderContents, source: Path, target: Path, edit: Edit, *, with_har: bool = False) -> None:
     """Fill a folder with what an edited copy of another says; without `with_har`, the recording is as it was."""
-    found = copy.deepcopy(original if with_har else FolderContents(original.report, {}, original.manifest))
+    har = original.har if with_har else {}
+    found = FolderContents(*json.loads(json.dumps([original.report, har, original.manifest, original.note])))  # a copy
     edit(found)
     seal(found, source, target, with_har=with_har)
 

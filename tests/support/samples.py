@@ -138,8 +138,9 @@ def select_answering(rows: Rows, requirements: Collection[str]) -> Rows:
     """Return all rows that answer for any of these requirements: the first of each check, then the second."""
     taken: Counter[str] = Counter()
     found = []
+    wanted = set(requirements)
     for case in rows:
-        if set(case.requirements) & set(requirements):
+        if not wanted.isdisjoint(case.requirements):
             found.append((taken[case.check.id], case))
             taken[case.check.id] += 1
     return [case for _, case in sorted(found, key=lambda entry: entry[0])]
