@@ -40,8 +40,12 @@ _LARGEST_ELEMENT = 8  # bytes
 _UNANSWERED = (FailureKind.TIMEOUT, FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
 # Requirements about the length of an answer, whatever cuts it off.
 _LENGTHS = (LENGTH, "BIN-CONTENT-LENGTH")
-# Requirement -> that of the option whose simple request has the property in question: typed contents, no header.
-_SHARED_PROPERTIES = {"GRPC-TYPED": "OIP-ANSWER", "BIN-HEADER-OPTIONAL": "BIN-ALL-TRUE"}
+# Requirement -> that of the option whose simple request may be refused for the same reason: its path or method, its
+# typed contents, its lack of a header.
+_SHARED_PROPERTIES = {
+    **dict.fromkeys(("OIP-ENDPOINTS", "OIP-ENDPOINTS/grpc", "GRPC-TYPED"), "OIP-ANSWER"),
+    "BIN-HEADER-OPTIONAL": "BIN-ALL-TRUE",
+}
 
 
 def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetError | None:
@@ -77,10 +81,9 @@ def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: st
     for option in _list_options(content, replace(simple, id=None), target, model, reply):
         if _is_answered(target, option.message):
             continue
-        if option.requirement == _SHARED_PROPERTIES.get(named):
+        may_refuse = model.is_deployed and not option.words  # the elements, or the shape
+        if reply.is_refusal and (may_refuse or option.requirement == _SHARED_PROPERTIES.get(named)):
             return None
-        if not option.words and model.is_deployed and reply.is_refusal:
-            return None  # it may refuse the elements, or the shape
         if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
             return None  # the request of the row may have left the model unable to answer
         shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
