@@ -109,7 +109,7 @@ NOTHING = (Outcome.NOT_APPLICABLE, "")
     [
         ("/v2", closes, 1, SILENT),
         ("/v2", fails(500), 1, ALIVE),
-        ("/v2", cut_short, 1, ALIVE),
+        ("/v2", cut_short, 1, (Outcome.FAIL, "HTTP-LENGTH")),
         ("/v2/models/multi", closes, 1, SILENT),
         ("/v2/models/multi", fails(500), 1, ALIVE),
         ("/v2/models/identity_int32", fails(500), 1, ALIVE),
