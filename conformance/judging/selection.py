@@ -88,11 +88,11 @@ def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]
 def list_area_rows(area: str, subjects: Subjects) -> list[Case]:
     """Return the rows of an area: first rows for roles or without a model, then the rows for each deployed model."""
     of_pack = packs.list_checks(area)
-    return list(list_own_rows(area, subjects)) if of_pack is None else _bind_rows(list_rows(of_pack), area, subjects)
+    return list(_list_own_rows(area, subjects)) if of_pack is None else _bind_rows(list_rows(of_pack), area, subjects)
 
 
 @lru_cache(maxsize=256)
-def list_own_rows(area: str, subjects: Subjects) -> tuple[Case, ...]:
+def _list_own_rows(area: str, subjects: Subjects) -> tuple[Case, ...]:
     """Return the rows of an area of the suite itself; a run lists them several times."""
     return tuple(_bind_rows(list_rows(checks.list_area_checks(area)), area, subjects))
 

@@ -14,7 +14,6 @@ import pytest
 
 from conformance import checks
 from conformance.judging.quick_rows import find_quick_position
-from conformance.judging.selection import list_own_rows
 from conformance.spec.check import Case, Check, Row
 from conformance.spec.extensions import ROBUSTNESS
 
@@ -39,17 +38,12 @@ def with_few_rows() -> Iterator[None]:
     """Let every run of this process consist of few rows."""
     before = checks.list_area_checks
     checks.list_area_checks = _list_few_checks
-    _forget_rows()
+    checks.load.cache_clear()
     try:
         yield
     finally:
         checks.list_area_checks = before
-        _forget_rows()
-
-
-def _forget_rows() -> None:
-    checks.load.cache_clear()
-    list_own_rows.cache_clear()
+        checks.load.cache_clear()
 
 
 @cache
