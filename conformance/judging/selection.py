@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from conformance import checks
 from conformance.discovery.discovery_result import DiscoveryResult
@@ -88,16 +87,7 @@ def list_areas(subjects: Subjects, transports: Sequence[str]) -> tuple[str, ...]
 def list_area_rows(area: str, subjects: Subjects) -> list[Case]:
     """Return the rows of an area: first rows for roles or without a model, then the rows for each deployed model."""
     of_pack = packs.list_checks(area)
-    return list(_list_own_rows(area, subjects)) if of_pack is None else _bind_rows(list_rows(of_pack), area, subjects)
-
-
-@lru_cache(maxsize=256)
-def _list_own_rows(area: str, subjects: Subjects) -> tuple[Case, ...]:
-    """Return the rows of an area of the suite itself; a run lists them several times."""
-    return tuple(_bind_rows(list_rows(checks.list_area_checks(area)), area, subjects))
-
-
-def _bind_rows(cases: list[Case], area: str, subjects: Subjects) -> list[Case]:
+    cases = list_rows(checks.list_area_checks(area) if of_pack is None else of_pack)
     if area == ROBUSTNESS or subjects.party is Party.CLIENT:
         return cases
     plain = [case for case in cases if _needs_no_deployed_model(case, with_roles=subjects.with_roles)]
