@@ -108,7 +108,7 @@ async def serve(host: str, port: int, roles: Mapping[str, role_compute.Role]) ->
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--host", default="0.0.0.0", help="the address to listen on")  # noqa: S104 (as Dynamo's own)
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument("--port", type=int, default=8787, help="for gRPC")
     options = parser.parse_args()
     models = json.loads((Path(__file__).parent / "roles.json").read_text(encoding="utf-8"))

@@ -102,7 +102,7 @@ def listen_on(host: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(parents=[kserve.model_server.parser])
-    parser.add_argument("--host", default="0.0.0.0", help="the address to listen on")  # noqa: S104 (KServe's own)
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     options, _ = parser.parse_known_args()
     listen_on(options.host)
     roles = json.loads((Path(__file__).parent / "roles.json").read_text(encoding="utf-8"))
