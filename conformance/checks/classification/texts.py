@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from conformance.checks.support.changed_tensors import WIDE_FLOATS, fill_floats_with_fractions
@@ -73,9 +74,10 @@ def text_is_value_index_label(target: AnyTarget, model: Model, values: Any = Non
     Row("int16", ((-1, -32768, 32767),), role="identity_int16"),
     Row("int32", ((-1, -(2**31), 2**31 - 1),), role="identity_int32"),
     Row("int64", ((-(2**53) - 1, 2**53 + 1, -(2**63), 2**63 - 1),), role="identity_int64"),
-    Row("fp32-powers", ((2.0**-10, 2.0**-7, 2.0**33, -(2.0**20), 2.0**120),), role="identity_fp32"),
+    # The largest of all: rounded up to fewer digits, it is beyond its datatype.
+    Row("fp32-powers", ((2.0**-10, 2.0**-7, 2.0**33, -(2.0**20), 2.0**128 - 2.0**104),), role="identity_fp32"),
     Row("fp64", ((0.5, 123456789.125, -2.5, 2.0**60),), role="identity_fp64"),
-    Row("fp64-powers", ((2.0**-900, -(2.0**900), 2.0**900, 1.0),), role="identity_fp64"),
+    Row("fp64-powers", ((2.0**-900, -(2.0**900), sys.float_info.max, 1.0),), role="identity_fp64"),
     Row("fp32-infinities", (INFINITE, "binary"), role="identity_fp32", needs=BINARY),
     Row("fp64-infinities", (INFINITE, "binary"), role="identity_fp64", needs=BINARY),
     Row("batch-of-1", (ITEMS[:1],), role="scores_batching"),
