@@ -87,10 +87,22 @@ def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: st
         if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
             return None  # the request of the row may have left the model unable to answer
         shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
-        unmet.requirement = option.requirement if reply.is_refusal else attribute_missing_answer(reply)
+        unmet.requirement = _name_cause(option, reply)
         unmet.actual += f"; a simple request{option.words or f' with {shapes}'} is not answered either"
         return unmet
     return None
+
+
+def _name_cause(option: _Option, reply: Reply) -> str:
+    """Return the requirement of an option whose requests are refused, or whose connections end before any answer.
+
+    A silence, an answer that is cut off and the end of a connection for the tensors alone have requirements of their
+    own.
+    """
+    is_closed = reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
+    if reply.is_refusal or (is_closed and option.words):
+        return option.requirement
+    return attribute_missing_answer(reply)
 
 
 def _is_unanswered(reply: Reply) -> bool:
