@@ -20,6 +20,7 @@ from conformance.judging.control_request import (
     find_stand_in,
     read_request_content,
 )
+from conformance.judging.server_limits import RANKED_DATATYPE
 from conformance.roles.model import Model
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.ledger import Concern, get_requirement
@@ -96,11 +97,11 @@ def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: st
 def _name_cause(option: _Option, reply: Reply) -> str:
     """Return the requirement of an option whose requests are refused, or whose connections end before any answer.
 
-    A silence, an answer that is cut off and the end of a connection for the tensors alone have requirements of their
-    own.
+    A silence, an answer that is cut off, and the end of a connection for the tensors alone or for an option that the
+    server may decline, have requirements of their own.
     """
     is_closed = reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
-    if reply.is_refusal or (is_closed and option.words):
+    if reply.is_refusal or (is_closed and option.words and not option.may_be_declined):
         return option.requirement
     return attribute_missing_answer(reply)
 
@@ -174,11 +175,13 @@ class _Option(NamedTuple):
         words: the property, for the message; empty for the tensors alone.
         requirement: the requirement that a server violates if it refuses simple requests for this property.
         message: the simple request.
+        may_be_declined: whether a server may decline the option for this model, by an error.
     """
 
     words: str
     requirement: str
     message: Message
+    may_be_declined: bool = False
 
 
 def _list_options(
@@ -198,7 +201,8 @@ def _list_options(
         yield _Option(" that lists outputs", "OIP-OUTPUTS-LISTED", encode(replace(simple, outputs=listed)))
     if classified:
         listed = tuple(RequestedOutput(name, classification=1) for name in classified)
-        yield _Option(" for one class", "CLS-PARAMETER", encode(replace(simple, outputs=listed)))
+        may_be_declined = any(spec.datatype != RANKED_DATATYPE for spec in model.role.outputs)
+        yield _Option(" for one class", "CLS-PARAMETER", encode(replace(simple, outputs=listed)), may_be_declined)
     if other is None or reply.is_over_grpc:
         return
     message = reply.exchange.message

@@ -135,6 +135,16 @@ sizes_beyond_31_bits_end_the_server = crash_on_input(
     ("BIN-SIZE-FALSE-SAFE", "BIN-SIZE-FALSE", "OIP-ERROR"), _has_large_size
 ).says("The server crashes if the binary_data_size of an input exceeds 31 bits.")
 
+
+def _has_blanks_around_its_id(document: Document) -> bool:
+    identifier = document.get("id") if isinstance(document, dict) else None
+    return isinstance(identifier, str) and identifier != identifier.strip()
+
+
+ids_with_blanks_at_their_ends_close_the_connection = crash_on_document(("OIP-ID",), _has_blanks_around_its_id).says(
+    "The server writes the id into a header, and closes the connection if the id begins or ends with a blank."
+)
+
 # --- headers ----------------------------------------------------------------------------------------------------------
 
 
