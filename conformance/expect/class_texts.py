@@ -25,6 +25,8 @@ Scores = np.ndarray[Any, Any]
 Number = int | float
 # CLS-TYPE demands BYTES; the documents' examples say STRING, so its own check alone judges which of the two it is.
 CLASS_DATATYPES = ("BYTES", "STRING")
+# The requirements on the texts of classes, whatever their form.
+TEXT_REQUIREMENTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
 
 # The maximum distance of a decimal text from the value: half of the sixth decimal, or half of the sixth significant
 # digit, the default precision of C++ streams. The slack covers values exactly between two texts, whose difference is

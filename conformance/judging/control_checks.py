@@ -19,6 +19,7 @@ from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
 from conformance.judging.unanswered_requests import find_option_cause, find_refusal_cause
+from conformance.judging.wrong_values import find_value_cause
 from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.spec.outcome import Outcome, ReasonKind
@@ -108,6 +109,16 @@ class ControlChecks:
         try:
             found = find_option_cause(self.target, model, error, named) if model else None
             return found or find_refusal_cause(self.target, error, named)
+        except (TargetLostError, NotRecordedError):
+            return None
+
+    def explain_wrong_values(self, case: Case, error: RowError) -> UnmetError | None:
+        """Return the violation if the values of an answer are wrong for another reason than the row's property."""
+        model = self.models.build_model(case)
+        if isinstance(error, BlockedError) or model is None:
+            return None
+        try:
+            return find_value_cause(self.target, model, error, name_requirement(case, error))
         except (TargetLostError, NotRecordedError):
             return None
 

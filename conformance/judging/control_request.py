@@ -249,6 +249,14 @@ def build_control_request(content: RequestContent, target: Target, model: Model)
     return InferRequest(model.infer_path, inputs, id=content.id or None, model=model.name, version=model.version)
 
 
+def build_harmless_inputs(model: Model) -> tuple[Tensor, ...]:
+    """Return inputs of a role with the shapes of samples and harmless values, unless the model is value-dependent."""
+    sample = replace(model, salt=0).sample()
+    if model.role.compute in VALUE_DEPENDENT:
+        return sample
+    return tuple(_build_harmless_tensor(tensor.name, tensor.datatype, tensor.shape) for tensor in sample)
+
+
 def build_stand_in_request(
     count: int, target: Target, form: Form = "json", request_id: str = ""
 ) -> InferRequest | None:

@@ -126,6 +126,7 @@ class Judge(RowJudge):
             controls.explain_missing_answer,
             controls.explain_by_plain_request,
             self._client_names.explain,
+            controls.explain_wrong_values,
         )
 
     def _judge(self, case: Case) -> tuple[RowOutcome, int]:

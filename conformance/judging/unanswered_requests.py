@@ -55,7 +55,7 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
     if reply is None or reply.is_over_grpc or not reply.is_refusal or is_busy(reply):
         return None
     exchange, message = reply.exchange, reply.exchange.message
-    if _is_about_state(named) or exchange.send_options != PLAIN or exchange.note:
+    if is_about_state(named) or exchange.send_options != PLAIN or exchange.note:
         return None  # the controls are sent alone and in one piece
     if target.send(message, fresh=True).succeeded:
         return None  # refused once, for a reason that no control shows: a gateway may renew credentials
@@ -85,7 +85,7 @@ def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: st
         may_refuse = model.is_deployed and not option.words  # the elements, or the shape
         if reply.is_refusal and (may_refuse or option.requirement == _SHARED_PROPERTIES.get(named)):
             return None
-        if _is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
+        if is_about_state(named) and target.repeat_plain_request(model, GRPC if reply.is_over_grpc else HTTP):
             return None  # the request of the row may have left the model unable to answer
         shapes = ", ".join(f"{tensor.datatype} {list(tensor.shape)}" for tensor in content.tensors)
         unmet.requirement = _name_cause(option, reply)
@@ -125,7 +125,8 @@ def _is_lack_of_answer_judged(reply: Reply, requirement: str) -> bool:
     return reply.status is not None and requirement in _LENGTHS
 
 
-def _is_about_state(requirement: str) -> bool:
+def is_about_state(requirement: str) -> bool:
+    """Say whether a requirement is about what came before a request, or about wrong requests."""
     entry = get_requirement(requirement)
     return entry.area in _AREAS_ABOUT_STATE or entry.concern is Concern.REFUSAL
 

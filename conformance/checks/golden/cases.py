@@ -159,7 +159,7 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         tensors = [_decode_output(model, one) for one in case.outputs if one.classes is None]
         about = "BIN-ORDER-O" if are_outputs_reordered(tensors, reply) else about
         about = attribution.attribute_unreadable_output(reply, output.name) or about
-        raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset)
+        raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset, tensor=right)
 
 
 def _decode_output(model: Model, output: ExpectedOutput) -> Tensor:

@@ -16,6 +16,7 @@ from conformance.checks.support.usual_headers import USUAL_HEADERS
 from conformance.checks.walk.axes import ABANDONED, CANCELLED, CHUNKED, EMPTY_PLACES, NEUTRAL
 from conformance.checks.walk.concurrent_requests import REFUSED
 from conformance.expect.attribution import LENGTH
+from conformance.expect.class_texts import TEXT_REQUIREMENTS
 from conformance.expect.transforms import is_byte_swapped
 from conformance.expect.unmet import UnmetError
 from conformance.roles.roles import Role
@@ -39,8 +40,6 @@ _AXIS_REQUIREMENTS: Mapping[str, str] = {
 _AXES_WITHOUT_NEUTRAL = ("role", "corner")  # axes without a neutral value
 _WRITTEN_AXES = frozenset({"members", "escapes", "spaces"})  # other ways to write the same JSON
 _JSON_SPELLING_AXES = (*_WRITTEN_AXES, "numbers")
-# The requirements on the texts of classes, whatever their form.
-_CLASS_TEXTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-INDEX", "CLS-LABEL", "CLS-FORMAT")
 _ENCODING_BY_DATATYPE = {"BOOL": "BOOL", "BYTES": "BYTES"}
 
 
@@ -82,7 +81,7 @@ def _are_only_binary_classes_wrong(found: MinimalFailure, remaining: Step) -> bo
     """
     if found.step["classes"] == "none" or remaining.get("want") != "binary" or not _is_answered(found.unmet):
         return False
-    return (found.unmet.requirement or "CLS-HIGHEST") in _CLASS_TEXTS
+    return (found.unmet.requirement or "CLS-HIGHEST") in TEXT_REQUIREMENTS
 
 
 def _attribute_to_earlier_step(step: Step, *, is_refused: bool) -> str:
