@@ -48,7 +48,7 @@ grpc_typed_uint32_is_looked_for_in_int_contents = steps.CONVERT_ELEMENTS.refuse(
     (), is_datatype("UINT32"), broad=True
 ).says("The server counts the elements of a typed UINT32 input in `int_contents`, and refuses the call.")
 grpc_typed_fp64_is_read_big_endian = steps.CONVERT_ELEMENTS.after(
-    (*TYPED_REQUIREMENTS, "CLS-HIGHEST/grpc"), lambda elements: elements.byteswap(), when=is_datatype("FP64")
+    "GRPC-TYPED", lambda elements: elements.byteswap(), when=is_datatype("FP64")
 ).says("The server reads typed FP64 contents as big-endian.")
 grpc_typed_strings_end_at_nul = steps.CONVERT_ELEMENTS.after(
     "GRPC-TYPED",

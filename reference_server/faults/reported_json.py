@@ -32,7 +32,7 @@ def is_only_bytes_output_in_json(model: Model, output: RequestedOutput, tensor: 
 
 
 strings_in_json_are_base64 = steps.ENCODE_OUTPUT.change_entry(
-    ("BIN-SAME-AS-JSON-O", "OIP-VALUE", "OIP-ANSWER"),
+    "OIP-ANSWER",
     lambda entry, tensor: entry | {"data": [base64.b64encode(item).decode() for item in tensor.elements.tolist()]},
     when=is_only_bytes_output_in_json,
 ).says("The server writes BYTES elements of a model's only output into JSON as base64.")
@@ -134,17 +134,9 @@ def _write_as_bytes(tensor: Tensor) -> Tensor:
     return Tensor(tensor.datatype, tensor.shape, np.frombuffer(filled, NUMPY[tensor.datatype]))
 
 
-numbers_in_json_written_as_bytes = steps.DECODE_JSON.after(
-    (
-        "OIP-ANSWER",
-        "OIP-VALUE",
-        "OIP-DATA",
-        "BIN-SAME-AS-JSON-I",
-        "BIN-MIXED-I",
-        "BIN-ORDER-O",
-    ),
-    _write_as_bytes,
-).says("The server writes each number of JSON data as one byte into the buffer of the tensor.")
+numbers_in_json_written_as_bytes = steps.DECODE_JSON.after("OIP-ANSWER", _write_as_bytes).says(
+    "The server writes each number of JSON data as one byte into the buffer of the tensor."
+)
 booleans_in_json_refused = steps.PARSE_INPUT.refuse(
     "OIP-ANSWER",
     lambda model, spec, entry: spec.datatype == "BOOL" and len(model.inputs) == 1 and entry.get("data") is not None,

@@ -67,7 +67,7 @@ sizes_of_another_type_are_internal_errors = steps.PARSE_INPUT.refuse(
 ).says("The server answers 500 to a `binary_data_size` that is not an integer.")
 
 
-@fault(steps.PARSE_INPUTS, breaks=("OIP-ANSWER", "BIN-ORDER-O", "CLS-ONLY"))
+@fault(steps.PARSE_INPUTS, breaks=("OIP-ANSWER", "CLS-ONLY"))
 def inputs_laid_out_by_their_elements(original: Any, model: Model, request: Object, rest: Any) -> Any:
     """The server stores inputs in one buffer at offsets that count elements, not bytes, so the inputs overlap."""
     found: dict[str, Tensor] = original(model, request, rest)

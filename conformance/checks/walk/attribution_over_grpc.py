@@ -33,7 +33,7 @@ def find_requirement(found: MinimalFailure, role: Role) -> str | None:
         return "OIP-VERSIONED/grpc"
     if unmet.requirement:
         return "OIP-ID/grpc" if unmet.requirement == "OIP-ID" else unmet.requirement
-    if "id" in remaining:
+    if "id" in remaining and not is_answered:  # a wrong tensor is none of the id's requirement
         return "OIP-ID/grpc"
     if found.step["classes"] != "none":
         return None if is_answered else "CLS-PARAMETER"
