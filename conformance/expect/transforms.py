@@ -42,7 +42,7 @@ def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
         for words, made in _apply_transforms(expected, datatype):
             if not _is_same_array(made, expected) and _is_same_array(made, actual):
                 return words
-    return _describe_trailing_zeros(expected, actual)
+        return _describe_trailing_zeros(expected, actual)
 
 
 def describe_misplacement(expected: bytes, body: bytes, start: int) -> str:

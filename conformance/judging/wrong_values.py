@@ -28,6 +28,8 @@ from conformance.wire.tensor import Tensor
 
 # Whether the control is sent at each turn, and not the plain request; no period divides this order.
 TURNS = (False, True, True, False, True, False)
+# Requirements on classes that wrong values violate as well.
+CLASS_REQUIREMENTS = (*TEXT_REQUIREMENTS, "CLS-FP16", "CLS-BOOL")
 BINARY_MODEL = "identity_uint8"
 
 
@@ -65,7 +67,7 @@ def find_value_cause(target: Target, model: Model, unmet: UnmetError, named: str
 def _has_wrong_values(reply: Reply, model: Model, unmet: UnmetError, named: str) -> bool:
     """Say whether the values of a tensor, or the texts of classes, are wrong in a successful reply."""
     if unmet.tensor is None:
-        return reply.succeeded and named.partition("/")[0] in TEXT_REQUIREMENTS
+        return reply.succeeded and named.partition("/")[0] in CLASS_REQUIREMENTS
     return _is_tensor_wrong(reply, unmet.tensor, model)
 
 
@@ -86,11 +88,11 @@ def _list_controls(target: Target, model: Model, reply: Reply) -> Iterator[_Cont
     other = target.model(BINARY_MODEL)
     if other is None:
         return
-    inputs = build_harmless_inputs(other)
-    if content.is_binary:
+    inputs, is_answer_binary = build_harmless_inputs(other), any(output.binary for output in reply.answer.outputs)
+    if content.is_binary or (reply.is_over_grpc and is_answer_binary):
         requirement = "GRPC-RAW" if reply.is_over_grpc else "BIN-DATATYPES-I"
         yield _Control(" with binary data", requirement, other, other.request(inputs))
-    if not reply.is_over_grpc and any(output.binary for output in reply.answer.outputs):
+    if not reply.is_over_grpc and is_answer_binary:
         request = other.request(inputs, send="json", binary_data_output=True)
         yield _Control(" for binary data", "BIN-DATATYPES-O", other, request)
 

@@ -46,6 +46,11 @@ def test_what_is_recognised(
     assert describe_transform(array(datatype, right, shape), array(datatype, wrong, shape), datatype) == words
 
 
+def test_a_signalling_nan_is_compared_without_a_warning() -> None:
+    bits = [np.array(elements, "<u2").view(array("BF16", [1.0]).dtype) for elements in ([0x7F81, 1], [0x7FC1, 2])]
+    assert describe_transform(bits[0], bits[1], "BF16") == ""
+
+
 def test_other_shapes_are_not_compared() -> None:
     assert describe_transform(array("INT32", [1, 2]), array("INT32", [1, 2, 3]), "INT32") == ""
 

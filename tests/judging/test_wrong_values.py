@@ -21,6 +21,8 @@ STRINGS, PACKED = ("datatypes.strings-are-read", "nul"), ("bytes.outputs-are-pac
 WITH_ID = ("headers.request-json-is-as-long-as-the-header-says", "characters-beyond-ascii")
 GOLDEN, EMIT = ("golden.valid-case-is-answered", "fp32-binary"), ("golden.valid-case-is-answered", "all-outputs-empty")
 RAW_HALVES = ("grpc.half-floats-are-raw", "FP16-both-largest")
+TYPED_HALVES = ("grpc.half-floats-are-raw", "FP16-written-for-typed-inputs")
+RANKED_HALVES = ("grpc.short-floats-right-or-refused", "fp16")
 ID_CALL = ("grpc.each-value-is-right-alone", "calls-id-four-bytes")
 CLASSES = ("grpc.golden-call-is-answered", "classification-page")
 
@@ -87,9 +89,12 @@ def answer_lists_wrong(original: Callable[..., Any], model: Any, request: Any, *
         (STRINGS, READ, read_strings_wrong, "BIN-BYTES-I"),
         (PACKED, WRITE, write_wrong, "BIN-DATATYPES-O"),
         (RAW_HALVES, RAW_CALL, read_wrong, "GRPC-RAW"),
+        (RANKED_HALVES, "grpc_contents.encode_raw", write_wrong, "GRPC-RAW"),
+        (TYPED_HALVES, "grpc_contents.encode_raw", write_wrong, "GRPC-RAW"),
         (RAW_HALVES, CALL, compute_wrong(lambda *_: True), "GRPC-TYPED"),
         (CLASSES, f"{LIST_CALL} {CALL}", answer_lists_wrong, "OIP-OUTPUTS-LISTED/grpc"),
         (ID_CALL, CALL, compute_wrong(has_id), "GRPC-TYPED"),
+        (ID_CALL, CALL, compute_wrong(lambda request, _: not (request.id or "").isascii()), "GRPC-TYPED"),
     ],
 )
 def test_wrong_values_name_what_a_control_shows(
