@@ -134,6 +134,9 @@ falsy_members_left_out = steps.ENCODE.before(
 id_zero_left_out = steps.ENCODE.before(
     "OIP-ID", answer=lambda answer: drop_members(answer, "id"), when=lambda answer: answer.get("id") == "0"
 ).says("The server takes the string 0 for false, as some languages do, and omits this id.")
+one_id_for_every_answer = steps.ENCODE.before(
+    ("OIP-ID", "OIP-ID-EMPTY"), answer=lambda answer: {"id": "none", **drop_members(answer, "id")}
+).says("The server gives every inference answer the id `none`.")
 ids_of_its_own_are_numbers = steps.ENCODE.before("OIP-ID", answer=lambda answer: {"id": 7, **answer}).says(
     "The server numbers answers to requests without an id, and writes the number into `id`."
 )

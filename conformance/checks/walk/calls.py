@@ -34,7 +34,7 @@ class CallSender:
     other: Model | None
     version: Callable[[], str]
     waits: BusyWaits
-    answers: EarlierAnswers = field(default_factory=dict)
+    answers: EarlierAnswers = field(default_factory=EarlierAnswers)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.

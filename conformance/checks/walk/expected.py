@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from conformance.checks.support.classes import read_texts
 from conformance.checks.support.framing import expect_framed
@@ -29,11 +30,22 @@ from conformance.wire.tensor import Tensor
 MAX_WAITS_IN_VAIN = 3
 # Ids of earlier requests. An answer to a request without an id may have any id except these.
 EARLIER_IDS = ("the-one-before", "refused-before")
-# Hash of the body of an earlier answer -> hashes of the inputs of the requests that got it.
-EarlierAnswers = dict[int, set[int]]
 # An answer with fewer different elements may be equal to another by chance; with two, if it has few in all, as of BOOL.
 MIN_DIFFERENT_ELEMENTS, MIN_ELEMENTS_OF_TWO = 3, 16
 MAX_COMPARED = 64  # elements of an output
+
+
+@dataclass(slots=True)
+class EarlierAnswers:
+    """The answers before a reply.
+
+    Attributes:
+        inputs: hash of the body of an answer -> hashes of the inputs of the requests that got it.
+        ids: the ids of requests that got a correct answer; no id that a server has made up itself.
+    """
+
+    inputs: dict[int, set[int]] = field(default_factory=dict)
+    ids: set[str] = field(default_factory=set)
 
 
 def expect_right_answers(
@@ -104,11 +116,13 @@ def expect_right_answer(reply: Reply, step_request: StepRequest, answers: Earlie
             unmet.requirement = "OIP-ISOLATION"
         raise
     add_answer(answers, reply, b"".join(tensor.to_bytes() for tensor in step_request.tensors))
+    if isinstance(sent := _get_sent_id(step_request), str):
+        answers.ids.add(sent)
 
 
 def add_answer(answers: EarlierAnswers, reply: Reply, inputs: bytes) -> None:
     """Add an answer to the earlier answers; `inputs` are those of its request, in any encoding."""
-    answers.setdefault(hash(reply.body), set()).add(hash(inputs))
+    answers.inputs.setdefault(hash(reply.body), set()).add(hash(inputs))
 
 
 def _is_repeated(reply: Reply, step_request: StepRequest, answers: EarlierAnswers, *, is_id_alone_wrong: bool) -> bool:
@@ -118,10 +132,11 @@ def _is_repeated(reply: Reply, step_request: StepRequest, answers: EarlierAnswer
     If only the id is wrong, the answer is another's if it has the id of that request.
     """
     if is_id_alone_wrong:
-        return (reply.answer.document or {}).get("id") is not None and hash(reply.body) in answers
+        found = (reply.answer.document or {}).get("id")
+        return isinstance(found, str) and found in answers.ids and hash(reply.body) in answers.inputs
     is_contradictory = any(output.findings for output in reply.answer.outputs)
-    has_few_answers = step_request.model.is_deployed and any(len(inputs) > 1 for inputs in answers.values())
-    is_of_one = len(answers.get(hash(reply.body), ())) == 1
+    has_few_answers = step_request.model.is_deployed and any(len(inputs) > 1 for inputs in answers.inputs.values())
+    is_of_one = len(answers.inputs.get(hash(reply.body), ())) == 1
     return reply.succeeded and is_of_one and not (is_contradictory or has_few_answers) and _is_telling(reply)
 
 
@@ -193,8 +208,12 @@ def _attribute_forms(step_request: StepRequest) -> str:
     return "BIN-OUTPUT-TRUE" if flags == {True} else "BIN-OUTPUT-FALSE"
 
 
+def _get_sent_id(step_request: StepRequest) -> Any:
+    return None if step_request.is_raw else step_request.request.id
+
+
 def _expect_id(reply: Reply, step_request: StepRequest) -> None:
-    sent = None if step_request.is_raw else step_request.request.id
+    sent = _get_sent_id(step_request)
     found = (reply.answer.document or {}).get("id")
     if found in EARLIER_IDS:
         raise UnmetError("no id of an earlier request", f"id {format_value(found)}", reply, requirement="OIP-ISOLATION")

@@ -41,7 +41,7 @@ class Sender:
     other: Model | None
     version: Callable[[], str]
     waits: BusyWaits
-    answers: EarlierAnswers = field(default_factory=dict)
+    answers: EarlierAnswers = field(default_factory=EarlierAnswers)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
