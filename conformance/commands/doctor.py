@@ -106,7 +106,7 @@ def _examine_over_http(session: Session, options: argparse.Namespace) -> tuple[l
     _, nothing = discover_subjects(session)
     filled, other_models = len(session.discovery_result.roles), session.discovery_result.describe_other_models()
     if named or (names and not filled):
-        _, nothing = discover_subjects(session, Subjects(named or (ALL_MODELS,), with_roles=False), lenient=True)
+        _, nothing = discover_subjects(session, Subjects(named or tuple(names), with_roles=False), lenient=True)
     found = session.discovery_result
     described = found.models if named else {}
     return [

@@ -88,8 +88,14 @@ def describe_missing_list(target: Target) -> str:
 def find_models(target: Target) -> list[str]:
     """Return the names of the models that the target lists, and of unlisted models with the name of a role."""
     found = list_models(target)
-    own = [role for role in load_roles() if role not in found and target.get(f"/v2/models/{role}").succeeded]
+    others = (Model(role, name) for name, role in load_roles().items() if name not in found)
+    own = (model.name for model in others if _is_described_and_served(target, model))
     return list(dict.fromkeys([*found, *own]))
+
+
+def _is_described_and_served(target: Target, model: Model) -> bool:
+    metadata = target.get(model.path)
+    return metadata.succeeded and is_served(target, model, metadata)
 
 
 def _iterate_names(document: Any) -> Iterator[str]:

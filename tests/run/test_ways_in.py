@@ -322,6 +322,33 @@ def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:
     assert lines[-1].endswith(f"run {url} --target-model=iris --target-extension=protocol")
 
 
+class RememberingServer(OrdinaryServer):
+    """Answers `[]` about each model that it does not have, and lists it from then on, as Pinferencia does."""
+
+    index: ClassVar[list[str]] = ["iris"]
+    asked: ClassVar[dict[str, None]] = {}
+
+    def do_GET(self) -> None:  # noqa: N802
+        parts = self.path.split("/")
+        if self.path == "/v2/models":
+            self._answer(200, {"models": [*self.index, *self.asked]})
+        elif parts[2:3] == ["models"] and parts[3] != "iris":
+            self.asked[parts[3]] = None
+            self._send(200, b"[]")
+        else:
+            super().do_GET()
+
+
+@pytest.mark.parametrize(("command", "named"), [("doctor", "--target-model=iris "), ("init", "[models.iris]")])
+def test_models_that_the_suite_has_asked_for_are_none(tmp_path: Path, command: str, named: str) -> None:
+    RememberingServer.asked.clear()
+    with serve(RememberingServer) as url:
+        done = run_command(tmp_path, command, url)
+    assert named in done.stdout
+    assert "identity_int32" in RememberingServer.asked
+    assert "identity_int32" not in done.stdout
+
+
 def test_doctor_of_a_server_without_a_list_of_models(tmp_path: Path) -> None:
     class Unlisted(JsonOnly):
         def do_GET(self) -> None:  # noqa: N802
