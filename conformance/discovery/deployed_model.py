@@ -24,7 +24,8 @@ from conformance.roles.guessed_inputs import vary_inputs
 from conformance.roles.model import Model
 from conformance.roles.roles import Role, TensorSpec
 from conformance.spec.fit import SCORE_DATATYPES
-from conformance.wire.datatypes import has_json_form, lookup
+from conformance.wire.datatypes import DATATYPES, has_json_form, lookup
+from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode
 
@@ -378,9 +379,14 @@ class DeployedModel(Model):
 
         Raises:
             NotApplicableError: the model refuses these inputs, answers all inputs alike, or is not deterministic.
-            BlockedError: the model answers no plain request.
+            BlockedError: the model answers no plain request, or with an output of an unknown datatype.
         """
         if not self.varies:
+            if unknown := [spec for spec in self.role.outputs if spec.datatype not in DATATYPES]:
+                raise BlockedError(
+                    f"{self.name} answers with {unknown[0].name} of datatype {format_value(unknown[0].datatype)},"
+                    " which is not in the protocol"
+                )
             advice = f"; {SAMPLES_HELP}" if self.missing == SAMPLES else ""
             raise NotApplicableError(
                 f"{self.name} answers every input alike, or accepts only one input: its answers do not show"

@@ -59,7 +59,8 @@ class ControlChecks:
         if reply.status in BUSY_STATUSES and any(one.status != reply.status for one in self.target.exchanges):
             return None  # the model was not too busy for an earlier request of the row, which may be what keeps it busy
         transport = GRPC if reply.is_over_grpc else HTTP
-        with suppress(TargetLostError, NotRecordedError):
+        # A model without a plain request that it answers cannot have disappeared.
+        with suppress(BlockedError, NotApplicableError, TargetLostError, NotRecordedError):
             if self.target.find_plain_refusal(model, transport) is None:
                 refusal = self.target.repeat_plain_request(model, transport)
                 if refusal is not None and refusal.status == reply.status:

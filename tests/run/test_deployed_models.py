@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
@@ -18,7 +19,7 @@ from conformance.judging.session import Session
 from conformance.report.findings import group_by
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
 from conformance.spec.check import Case
-from conformance.spec.extensions import EXTENSIONS
+from conformance.spec.extensions import EXTENSIONS, PROTOCOL
 from conformance.spec.outcome import Outcome
 from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
@@ -481,6 +482,72 @@ def test_nothing_to_judge_is_one_sentence_and_status_6(
         run = judge(tmp_path, f"--target-url={address}", "--target-model", model)
     assert run.returncode == 6
     assert run.stdout.splitlines()[-1].startswith(f"incomplete: {sentence.format(url=address)}")
+
+
+class UndescribedServer(JsonOnly):
+    """A server without any metadata, whose model `m` doubles what it gets."""
+
+    def do_GET(self) -> None:  # noqa: N802
+        self._answer(404, {"error": "unknown"})
+
+    def do_POST(self) -> None:  # noqa: N802
+        try:
+            tensor = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["inputs"][0]
+            doubled = [2 * value for value in self._read(tensor["data"])]
+        except (ValueError, TypeError, LookupError):
+            self._answer(400, {"error": "not an inference request"})
+        else:
+            self._answer(200, self._write({**tensor, "name": "Y", "data": doubled}))
+
+    def _read(self, data: list[Any]) -> list[Any]:
+        return data
+
+    def _write(self, output: dict[str, Any]) -> dict[str, Any]:
+        return {"model_name": "m", "outputs": [output]}
+
+
+class NestedServer(UndescribedServer):
+    """Takes only nested data."""
+
+    def _read(self, data: list[Any]) -> list[Any]:
+        return [value for row in data for value in row]
+
+
+class EchoServer(UndescribedServer):
+    """Answers with its inputs, and with no output."""
+
+    def _write(self, output: dict[str, Any]) -> dict[str, Any]:
+        return {"model_name": "m", "inputs": [output]}
+
+
+class NumpyServer(UndescribedServer):
+    """Gives a datatype the name that numpy has for it."""
+
+    def _write(self, output: dict[str, Any]) -> dict[str, Any]:
+        return super()._write(output | {"datatype": "float32"})
+
+
+@pytest.mark.parametrize(
+    ("handler", "missed"),
+    [
+        (UndescribedServer, set()),
+        (NestedServer, {"OIP-DATA"}),
+        (EchoServer, {"OIP-OUTPUT-MEMBERS"}),
+        (NumpyServer, {"OIP-OUTPUT-MEMBERS"}),
+    ],
+)
+def test_what_makes_a_model_unusable_is_judged(handler: type[BaseHTTPRequestHandler], missed: set[str]) -> None:
+    subjects, given = Subjects(("m",), with_roles=False), {"m": {"X": UserTensor((2, 2), [1, 2, 3, 4], "FP32")}}
+    rows = list_profile_rows("certify", subjects=subjects)
+    cases = {case.key: case for case in rows if case[0].area == "json"}
+    with serve(handler) as url, Session(Target(Settings(url))) as session:
+        session.discover((PROTOCOL,), subjects, given)
+        plain = session.judge(cases["json.plain-request-is-answered[deployed@m]"])
+        metadata = session.judge(cases["json.metadata-have-status-200[server@m]"])
+        compared = session.judge(cases["json.request-written-otherwise-is-the-same[members-backwards@m]"])
+    assert list_missed([plain]) == missed
+    assert list_missed([metadata]) == {"OIP-ENDPOINTS"}  # the model has not disappeared
+    assert compared.outcome is (Outcome.BLOCKED if missed else Outcome.PASS)
 
 
 def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:

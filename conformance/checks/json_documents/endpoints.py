@@ -21,6 +21,7 @@ from conformance.checks.support.documents import (
 )
 from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import NESTED_DATA, DeployedModel
+from conformance.expect import attribution
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_alive
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, attribute_to, block_if, is_met
@@ -34,6 +35,7 @@ from conformance.transport.broken_request import UNAVAILABLE
 from conformance.transport.exchange import Reply
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.transport.target import Target
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.finding import format_value
 from conformance.wire.request import InferRequest, Message, RequestedOutput
 
@@ -299,10 +301,17 @@ def _expect_any_answer(reply: Reply, model: DeployedModel) -> None:
         raise UnmetError(expected, escape_text(reply.outcome()), reply, requirement=requirement)
     for name in model.declared_outputs:
         expect(reply, "OIP-ANSWER").output(name)
+    if reply.succeeded and not reply.answer.outputs:
+        about = attribution.attribute_unreadable_output(reply, "") or "OIP-ANSWER"
+        raise UnmetError("an answer with outputs", escape_text(reply.outcome()), reply, requirement=about)
 
 
 def _expect_outputs(reply: Reply, model: Model) -> None:
     """Expect the correct outputs; if JSON cannot represent them all, expect only that the outputs are present."""
+    for spec in model.role.outputs if model.is_deployed else ():
+        if spec.datatype not in DATATYPES:  # as in the answer that discovery has seen
+            about = attribution.attribute_unreadable_output(reply, spec.name)
+            expect(reply, about).free_of("datatype-unknown")
     for tensor in model.find_outputs(model.sample()):
         if model.is_json_capable:
             expect(reply, "OIP-ANSWER").tensors([tensor])
