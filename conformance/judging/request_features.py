@@ -192,6 +192,8 @@ def _list_output_features(count: int, is_classified: bool) -> Iterator[Feature]:
 def _list_id_features(request_id: Any) -> Iterator[Feature]:
     if request_id and isinstance(request_id, str):
         yield "with an id", "OIP-ID"
+        if not request_id.isascii():  # first, so that of features of the same rows the narrower is named
+            yield "with an id beyond ASCII", "OIP-ID"
         if not (request_id.isascii() and request_id.replace("-", "").replace("_", "").isalnum()):
             yield "with an id of more than letters and digits", "OIP-ID"
 

@@ -59,6 +59,7 @@ def of_grpc(model: Model, **named: Any) -> Callable[[], Message]:
         (of_http(INT32, send="json", binary_data_output=False), "with `binary_data_output` false"),
         (of_http(INT32, send="json", request_id="a-1"), "with an id"),
         (of_http(INT32, send="json", request_id="a 1"), "with an id of more than letters and digits"),
+        (of_http(INT32, send="json", request_id="é1"), "with an id beyond ASCII"),
         (lambda: INT32.raw(b"1234"), "with a raw body"),
         (lambda: replace(INT32, version="1").request().message(), "with a version in its path"),
         (lambda: INT32.request().message().with_header("X", "y"), "with `X: y`"),
@@ -117,3 +118,8 @@ def test_of_a_row_over_both_transports_the_first_counts() -> None:
     assert sent is not None
     assert sent["over"] == "grpc"
     assert "with INT32 as binary data" not in [text for text, _ in sent["features"]]
+
+
+def test_the_narrower_of_two_features_of_an_id_comes_first() -> None:
+    said = features(INT32.request(request_id="é").message())
+    assert said.index("with an id beyond ASCII") < said.index("with an id of more than letters and digits")
