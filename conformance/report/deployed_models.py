@@ -31,7 +31,8 @@ def format_header(discovery_result: DiscoveryResult) -> Iterator[str]:
 def format_signature(model: Mapping[str, Any]) -> str:
     """Return the input tensors that the suite sends to a model, and the names of the model's outputs."""
     outputs = ", ".join(tensor["name"] for tensor in model["outputs"])
-    return f"{_format_tensors(model['sent'] or model['inputs'])} -> {escape_text(outputs, MAX_TEXT_CHARS)}"
+    inputs = _format_tensors(model["sent"] or model["inputs"]) or "unknown inputs"
+    return f"{inputs} -> {escape_text(outputs, MAX_TEXT_CHARS) or 'unknown outputs'}"
 
 
 def describe_nondeterministic_model(model: Mapping[str, Any]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from conformance.report.blocks import Block, build_blocks
+from conformance.report.deployed_models import format_signature
 from conformance.report.findings import build_groups
 from conformance.report.lines import Line
 from conformance.report.terminal_findings import (
@@ -91,3 +93,8 @@ def test_a_line_is_wrapped_on_a_terminal_alone(width: int | None, pieces: int) -
     assert len(wrapped) == pieces
     assert all(piece.startswith(" " * 16) for piece in wrapped[1:])
     assert Line("x " * 200, is_whole=True).wrap(60) == ["x " * 200]
+
+
+def test_tensors_that_nobody_knows_are_called_unknown() -> None:
+    nothing: dict[str, list[Any]] = {"sent": [], "inputs": [], "outputs": []}
+    assert format_signature(nothing) == "unknown inputs -> unknown outputs"
