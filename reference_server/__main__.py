@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from difflib import get_close_matches
 from typing import NoReturn
@@ -51,6 +51,7 @@ def parse_arguments() -> argparse.Namespace:
         help="exit when standard input ends, for example when the parent process exits",
     )
     add("--model", action="append", metavar="ROLE", help="serve only this model role (repeatable; default: all)")
+    add("--pack", action="append", default=[], metavar="NAME", help="serve the roles of this installed pack as well")
     add("--fault", action="append", default=[], metavar="NAME", help="serve with this fault (repeatable)")
     add(
         "--list-faults",
@@ -64,11 +65,13 @@ def parse_arguments() -> argparse.Namespace:
     for name in options.fault:
         if name not in faults.load():
             parser.error(f"no fault {name!r}{_suggest_names(name, faults.load())} (--list-faults prints all)")
+    try:
+        known = models.load(*options.pack)
+    except ValueError as error:
+        parser.error(str(error))
     for role in options.model or ():
-        if role not in models.load():
-            parser.error(
-                f"no model role {role!r}{_suggest_names(role, models.load())} (`oip-conformance roles` prints all)"
-            )
+        if role not in known:
+            parser.error(f"no model role {role!r}{_suggest_names(role, known)} (`oip-conformance roles` prints all)")
     return options
 
 
@@ -168,15 +171,17 @@ def main() -> None:
             threading.Thread(target=end_with_stdin, daemon=True).start()
         limits = read_limits(options)
         set_limits(limits)
-        serve(listen(options.host, options.port), limits, options.grpc_port, options.model)
+        # Loaded once the faults are switched on.
+        loaded = models.load(*options.pack)
+        served = loaded if options.model is None else {name: loaded[name] for name in loaded if name in options.model}
+        serve(served, listen(options.host, options.port), limits, options.grpc_port)
     # Work that nobody waits for may still run and cannot be stopped, and grpc would wait for it at interpreter exit.
     if options.grpc_port is not None or workers.is_busy():
         os._exit(0)
 
 
-def serve(listener: socket.socket, limits: Limits, grpc_port: int | None, roles: Collection[str] | None = None) -> None:
-    """Serve all model roles, or only `roles`, until a signal: over HTTP, and over gRPC if `grpc_port` is given."""
-    served = {name: model for name, model in models.load().items() if roles is None or name in roles}
+def serve(served: Mapping[str, models.Model], listener: socket.socket, limits: Limits, grpc_port: int | None) -> None:
+    """Serve models until a signal: over HTTP, and over gRPC if `grpc_port` is given."""
     config = make_uvicorn_config(
         app.create(served, limits),
         log_level="error",

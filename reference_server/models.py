@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -22,6 +24,7 @@ from reference_server import compute
 from reference_server.errors import InferenceError, format_value
 from reference_server.tensors import Tensor, TensorSpec
 
+PACKS: Final = "oip_conformance.packs"  # the group of the entry points of packs
 COMPUTE_STEPS: Final = (
     "compute_input",
     "compute_infer",
@@ -167,9 +170,28 @@ class Model:
         return {spec.name: tensor for spec, tensor in zip(self.outputs, tensors, strict=True)}
 
 
-def load() -> dict[str, Model]:
-    """Return the models of all roles by name."""
-    return {name: make_model(name, role) for name, role in tomllib.loads(find_roles_file().read_text("utf-8")).items()}
+def load(*packs: str) -> dict[str, Model]:
+    """Return the models of all roles by name: those of the suite, and of installed packs.
+
+    Raises:
+        ValueError: a pack is not installed, or its roles cannot be served.
+    """
+    found = read_models(find_roles_file())
+    for pack in packs:
+        file = find_pack_file(pack)
+        try:
+            of_pack = read_models(file) if file.exists() else {}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"pack {pack}: {file}: {type(error).__name__}: {error}") from None
+        if other := [name for name in of_pack if name in found or not name.startswith(f"{pack}_")]:
+            raise ValueError(f"pack {pack}: {file}: the role {other[0]} is another one's")
+        found |= of_pack
+    return found
+
+
+def read_models(file: Path) -> dict[str, Model]:
+    """Return the models of a file of roles by name."""
+    return {name: make_model(name, role) for name, role in tomllib.loads(file.read_text("utf-8")).items()}
 
 
 def find_roles_file() -> Path:
@@ -178,6 +200,19 @@ def find_roles_file() -> Path:
     if spec is None or spec.origin is None:
         raise FileNotFoundError("roles.toml is missing: reinstall oip-conformance")
     return Path(spec.origin).parent / "roles" / "roles.toml"
+
+
+def find_pack_file(pack: str) -> Path:
+    """Return the path of the roles of an installed pack, which need not exist; nothing of the pack is imported.
+
+    Raises:
+        ValueError: no such pack is installed.
+    """
+    for entry in entry_points(group=PACKS, name=pack):
+        with suppress(ImportError):  # of the packages around it
+            if (spec := find_spec(entry.value)) is not None and spec.origin is not None:
+                return Path(spec.origin).parent / "roles.toml"
+    raise ValueError(f"no pack {format_value(pack)} is installed")
 
 
 def make_model(name: str, role: Mapping[str, Any]) -> Model:

@@ -13,7 +13,7 @@ from conformance.judging.run_options import ServerOptions
 from conformance.judging.selection import Subjects
 from conformance.spec.extensions import OVER_GRPC
 from conformance.spec.user_error import UserError
-from conformance.transport.config import TargetConfig, load_given
+from conformance.transport.config import TargetConfig
 from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import REFERENCE
 
@@ -69,7 +69,7 @@ def read_arguments(
         "extensions": _validate_names("extensions", extensions),
     }
     try:
-        made = load_given(None if config is None else fspath(config)).override(values)
+        made = packs.load_target_file(None if config is None else fspath(config)).override(values)
         own, named = packs.split_extensions(made.extensions, "extensions")
         made = replace(made, extensions=own)
         _expect_usable(made, app)

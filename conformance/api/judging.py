@@ -84,7 +84,7 @@ def _serve_target(arguments: Arguments) -> Iterator[str]:
         with serve_app(arguments.app) as url:
             yield url
     else:
-        with serve_reference(arguments.target.url or "") as url:
+        with serve_reference(arguments.target.url or "", arguments.subjects.packs) as url:
             yield url
 
 

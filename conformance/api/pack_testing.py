@@ -20,6 +20,7 @@ def judge_pack(
     name: str,
     *,
     models: Collection[str] = (),
+    grpc: str | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float | None = None,
 ) -> PackEntry:
@@ -29,6 +30,7 @@ def judge_pack(
         target: as that of `judge`.
         name: the name of the pack.
         models: as those of `judge`, like `headers` and `timeout`.
+        grpc: the gRPC address of the target; without it no check over gRPC applies.
         headers: sent with every request.
         timeout: seconds to wait for the next byte of an answer.
 
@@ -39,7 +41,7 @@ def judge_pack(
         JudgeError: an argument or the pack cannot be used, the app does not start, or the target does not answer.
     """
     given = read_arguments(
-        target, models, "certify", [name], None, headers, timeout, strict=False, config=None, robustness=False
+        target, models, "certify", [name], grpc, headers, timeout, strict=False, config=None, robustness=False
     )
     report = judge_target(given, only_packs=True)
     found = report.document.get("packs")

@@ -133,7 +133,7 @@ def _expect_day(text: str) -> None:
 
 def _read_target(options: argparse.Namespace) -> TargetConfig:
     """Return the settings of the target, from its file and the other options; empty for a client."""
-    target = config.read_options(options, config.load_given(options.target_config))
+    target = config.read_options(options, packs.load_target_file(options.target_config))
     names = (line.partition(":")[0].strip().lower() for line in target.headers)
     if client_names.HEADER.lower() in names:
         raise CertificationError(f"{client_names.HEADER}: a certification chooses the client name of each row itself")

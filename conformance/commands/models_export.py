@@ -8,6 +8,8 @@ from typing import Any
 
 from conformance.export import export
 from conformance.export.server_formats import FORMATS
+from conformance.judging import packs
+from conformance.spec.options import add_command_options
 from conformance.wire.datatypes import DATATYPES
 
 
@@ -42,6 +44,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="DATATYPE",
         help="leave out roles with this datatype, which the server lacks (repeatable)",
     )
+    add_command_options(parser, "export")
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to write, absent or empty")
 
 
@@ -49,9 +52,10 @@ def run(options: argparse.Namespace) -> str:
     """Write the models and return the text to print.
 
     Raises:
-        ExportError: nothing was exported.
+        UserError: nothing was exported, or a pack cannot be used.
     """
-    done = export(options.format, options.folder, options.role, options.prefix, options.without)
+    named = packs.split_extensions(options.target_extension)[1]
+    done = export(options.format, options.folder, options.role, options.prefix, options.without, named)
     count = len(done.models)
     return "\n".join(
         [

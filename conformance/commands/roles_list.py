@@ -8,9 +8,11 @@ from difflib import get_close_matches
 from math import prod
 from typing import Any
 
+from conformance.judging import packs
 from conformance.roles import roles
 from conformance.roles.formulas import format_formula
 from conformance.roles.roles import Role, TensorSpec
+from conformance.spec.options import add_command_options
 from conformance.spec.user_error import UserError
 
 
@@ -23,14 +25,16 @@ def add_subcommand(commands: Any) -> None:
         "by row), class labels, and the batches and lengths that the suite sends.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a role (repeatable); default: all")
+    add_command_options(parser, "roles")
 
 
 def run(options: argparse.Namespace) -> str:
     """Return the text to print.
 
     Raises:
-        UserError: there is no role of that name.
+        UserError: there is no role of that name, or a pack cannot be used.
     """
+    packs.split_extensions(options.target_extension)
     every = roles.load()
     for name in options.names:
         if name not in every:

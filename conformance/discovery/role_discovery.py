@@ -6,13 +6,14 @@ nor are the checks of a role without a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conformance.discovery import offered_extensions, placement_search
 from conformance.discovery.discovery_result import DiscoveryResult, Progress, ignore_progress
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement, add_versions
+from conformance.roles.roles import Role, load_for_packs
 from conformance.roles.roles import load as load_roles
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
@@ -26,6 +27,7 @@ def discover_roles(
     wanted: Sequence[str] = (),
     placements: Mapping[str, Placement] | None = None,
     progress: Progress = ignore_progress,
+    packs: Collection[str] = (),
 ) -> DiscoveryResult:
     """Discover the extensions of a target and the roles that its models fill; store the roles in `target.roles`.
 
@@ -34,32 +36,61 @@ def discover_roles(
         wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
         placements: role -> placement of its model; None: look for models with the names of roles.
         progress: receives progress messages.
+        packs: the loaded packs whose roles are wanted as well.
 
     Raises:
         TargetLost: the target does not answer.
         SettingsError: `placements` names a model that the target does not serve.
     """
     result = DiscoveryResult()
-    names = [placement.model for placement in placements.values()] if placements else load_roles()
+    every = {name: role for name, role in load_roles().items() if not role.pack}
+    own = _select_placements(placements, every)
+    names = [placement.model for placement in own.values()] if own else every
     offered_extensions.read_server_metadata(target, result, names)
     transports = target.live_transports
-    if placements is None:
-        _find_roles(target, result, progress)
-    else:
-        result.roles = _place_roles(target, placements, progress)
-    result.versions = _find_needed_versions(target, result.roles)
-    target.placements = add_versions(target.placements, result.roles, result.versions)
+    _fill_roles(target, result, every, own, progress)
     target.broken = [one for one in target.broken if not one.is_deliberate]  # how it reports a missing model
     offered_extensions.record_extensions(target, result, wanted, transports)
+    if of_packs := load_for_packs(packs):  # last: they decide neither what is offered, nor the verdict of discovery
+        broken = list(target.broken)
+        _fill_roles(target, result, of_packs, _select_placements(placements, of_packs), progress)
+        target.broken = broken
     return result
 
 
-def _find_roles(target: Target, result: DiscoveryResult, progress: Progress) -> None:
-    """Find the roles for which the target has a model of the same name; store them in the target and the result.
+def _select_placements(
+    placements: Mapping[str, Placement] | None, roles: Collection[str]
+) -> Mapping[str, Placement] | None:
+    """Return the placements of some roles; None if there is no map of roles."""
+    return placements and {role: placement for role, placement in placements.items() if role in roles}
+
+
+def _fill_roles(
+    target: Target,
+    result: DiscoveryResult,
+    roles: Mapping[str, Role],
+    placements: Mapping[str, Placement] | None,
+    progress: Progress,
+) -> None:
+    """Find the models of these roles, and the versions that requests to them must name."""
+    if placements is None:
+        found = _find_roles(target, result, roles, progress)
+    else:
+        found = _place_roles(target, placements, progress)
+    result.roles = target.roles = result.roles | found
+    versions = _find_needed_versions(target, found)
+    result.versions |= versions
+    target.placements = add_versions(target.placements, result.roles, versions)
+
+
+def _find_roles(
+    target: Target, result: DiscoveryResult, every: Mapping[str, Role], progress: Progress
+) -> dict[str, str]:
+    """Return role -> model name for each role for which the target has a model of the same name.
 
     A model that only has the name of a role does not fill it; it is stored in `other_models`.
     """
-    every = load_roles()
+    found: dict[str, str] = {}
     for number, (name, role) in enumerate(every.items(), 1):
         progress(f"looking for models: {number}/{len(every)}")
         model = Model(role, name)
@@ -68,8 +99,8 @@ def _find_roles(target: Target, result: DiscoveryResult, progress: Progress) -> 
         if signature is not None and placement_search.is_other_model(target, model, signature):
             result.other_models[name] = signature.describe_inputs()
         elif placement_search.is_served(target, model, metadata):
-            result.roles[name] = name
-    target.roles = result.roles
+            found[name] = name
+    return found
 
 
 def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str]:
@@ -98,17 +129,17 @@ def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str
 
 
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
-    """Set the roles from `placements`; return role -> model name.
+    """Return role -> model name for each role of `placements`.
 
     Raises:
         SettingsError: the target does not serve one of the models.
     """
-    target.placements = placements
-    target.roles = {role: placement.model for role, placement in placements.items()}
-    for number, (role, name) in enumerate(target.roles.items(), 1):
-        progress(f"looking for models: {number}/{len(target.roles)}")
+    found = {role: placement.model for role, placement in placements.items()}
+    target.placements, target.roles = {**target.placements, **placements}, target.roles | found
+    for number, (role, name) in enumerate(found.items(), 1):
+        progress(f"looking for models: {number}/{len(found)}")
         if reply := placement_search.find_missing_model_reply(target, role):
             raise SettingsError(
                 f"role {role}: {target.settings.url} serves no model {name}: {escape_text(reply.outcome())}"
             )
-    return target.roles
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -41,7 +41,12 @@ class ExportResult:
 
 
 def export(
-    format_name: str, folder: Path, names: Iterable[str] = (), prefix: str = "", without: Iterable[str] = ()
+    format_name: str,
+    folder: Path,
+    names: Iterable[str] = (),
+    prefix: str = "",
+    without: Iterable[str] = (),
+    packs: Sequence[str] = (),
 ) -> ExportResult:
     """Write roles into `folder` in one of `FORMATS`, with a role map and a README.
 
@@ -51,6 +56,7 @@ def export(
         names: names of the roles; by default all roles that the format can serve.
         prefix: prepended to the name of each role, to form the name of its model.
         without: datatypes that this server lacks, in addition to those that the format lacks.
+        packs: the loaded packs that the role map names, so that it can have their roles.
 
     Raises:
         ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
@@ -64,7 +70,7 @@ def export(
         _create_empty_folder(folder)
         server_format.write(folder, {models[role.name]: role for role in chosen})
         copy_files(folder, server_format.templates / "README.md")
-        (folder / "target.toml").write_text(_build_role_map(server_format, models), encoding="utf-8")
+        (folder / "target.toml").write_text(_build_role_map(server_format, models, packs), encoding="utf-8")
     return ExportResult(models, left_out)
 
 
@@ -93,9 +99,10 @@ def _create_empty_folder(folder: Path) -> None:
         raise ExportError(f"{folder} is not empty")
 
 
-def _build_role_map(server_format: Format, models: Mapping[str, str]) -> str:
+def _build_role_map(server_format: Format, models: Mapping[str, str], packs: Sequence[str]) -> str:
     """Return a role map in TOML; the names of models are written as JSON strings, which are valid TOML."""
     addresses = [f'{member} = "{address}"' for member, address in server_format.listens.items()]
+    addresses += [f"extensions = {json.dumps(packs)}"] if packs else []
     head = ["# Which model fills which role: pytest --target-config=target.toml", *addresses, "", "[roles]"]
     lines = [f"{role} = {json.dumps(model)}" for role, model in models.items()]
     return "\n".join([*head, *lines, ""])

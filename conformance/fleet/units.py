@@ -18,10 +18,11 @@ from typing import Any, Final
 import tomlkit
 
 from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget
-from conformance.judging import baseline_file
+from conformance.judging import baseline_file, packs
 from conformance.judging.baseline_file import BaselineError
 from conformance.report.json_report import compute_suite_digest
 from conformance.spec import files
+from conformance.spec.extensions import CHOICES
 from conformance.transport import config
 from conformance.transport.reference import REFERENCE
 from conformance.transport.settings import SettingsError, strip_user
@@ -122,7 +123,7 @@ def _build_unit(fleet: Fleet, target: FleetTarget, *, here: bool, updates_baseli
     try:
         _expect_judgeable(target, here=here)
         baseline = _read_baseline(target.baseline, fleet.baselines, updates=updates_baselines)
-    except (SettingsError, BaselineError) as error:
+    except (SettingsError, BaselineError, packs.PackError) as error:
         raise FleetError(f"{place}: {error}") from None
     url, headers, shown = _split_off_secrets(target.entries)
     return Unit(
@@ -150,10 +151,15 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
 
     Raises:
         SettingsError: the target cannot be used.
+        PackError: a pack cannot be used.
     """
     entries = dict(target.entries)
-    if not here:  # variables and files with secrets exist only on the cluster
-        entries = {name: value for name, value in entries.items() if name not in ("headers", "tls")}
+    of_packs = [name for name in entries.get("extensions", ()) if name not in CHOICES]
+    if here:
+        packs.split_extensions(of_packs, "extensions")
+    else:  # variables, files with secrets, and packs exist only on the cluster
+        absent = ("headers", "tls", *(("roles",) if of_packs else ()))
+        entries = {name: value for name, value in entries.items() if name not in absent}
         entries |= {name: some for name, some in _PLACEHOLDERS.items() if "${" in entries.get(name, "")}
     found = config.build_config(entries, Path())
     if REFERENCE not in (found.url, found.grpc):

@@ -1,8 +1,8 @@
 """Packs: extensions outside this repository, each one a Python distribution that is found by its entry point.
 
 A pack is an installed package, named by an entry point of the group `oip_conformance.packs`. It has `requirements.toml`
-and `sentences.toml`, of the same form as those of the suite, and modules with checks. docs/develop/packs.md explains
-how to write one.
+and `sentences.toml`, of the same form as those of the suite, modules with checks, and may have `roles.toml`.
+docs/develop/packs.md explains how to write one.
 
 Nothing of a pack is imported until its name is asked for. Then all of it is validated before anything is registered:
 a faulty pack is one line, and changes nothing. Its rows run alone, behind those of the suite, and its results affect
@@ -22,22 +22,26 @@ from types import ModuleType
 from typing import Any
 
 from conformance import checks
-from conformance.roles import roles
+from conformance.roles import formulas, roles
+from conformance.roles.model import Model
+from conformance.roles.roles import Role
 from conformance.spec import data_files, documents, files, ledger, schemas
 from conformance.spec.check import Check
 from conformance.spec.documents import Sentence
-from conformance.spec.extensions import CHOICES, EXTENSIONS, HTTP, PACK, PROTOCOL, ROBUSTNESS
-from conformance.spec.ledger import Level, Requirement
+from conformance.spec.extensions import CHOICES, EXTENSIONS, PACK, PROTOCOL, ROBUSTNESS
+from conformance.spec.ledger import GRPC_SUFFIX, Level, Requirement
 from conformance.spec.text import escape_text
 from conformance.spec.user_error import UserError
+from conformance.transport import config
+from conformance.transport.config import TargetConfig
 
 GROUP = "oip_conformance.packs"
 # What packs may import and which files they have. A pack names the number that it was written for.
 INTERFACE = 1
-REQUIREMENTS, SENTENCES = "requirements.toml", "sentences.toml"
+REQUIREMENTS, SENTENCES, ROLES = "requirements.toml", "sentences.toml", "roles.toml"
 _NAME = re.compile(r"(?!area_|over_)[a-z][a-z0-9]*(_[a-z0-9]+)*")  # the prefixes are of other markers for `-m`
 _TAKEN = {*CHOICES, *checks.PACKAGES, ROBUSTNESS, PACK, *(level.lower() for level in Level)}
-_KEYS = {"level", "concern", "basis", "statement", "sources", "note", "symptom", "usage", "look_alike"}
+_KEYS = {"level", "concern", "basis", "statement", "sources", "note", "symptom", "usage", "look_alike", "grpc"}
 MAX_REASON_CHARS = 300
 
 
@@ -60,6 +64,7 @@ class Pack:
     digest: str
     requirements: Mapping[str, Requirement]
     sentences: Mapping[str, Sentence]
+    roles: Mapping[str, Role]
     checks: tuple[Check, ...]
 
     @property
@@ -83,6 +88,18 @@ def split_extensions(
     for name in named:
         load(name, option)
     return tuple(name for name in names if name in CHOICES), named
+
+
+def load_target_file(path: str | None, names: Sequence[str] = ()) -> TargetConfig:
+    """Read a target file, whose roles may be those of packs: of `names`, or of its own `extensions`.
+
+    Raises:
+        UserError: a pack or the file cannot be used.
+    """
+    split_extensions(names)
+    if path:
+        split_extensions(config.read_entries(Path(path)).get("extensions", ()), f"--target-config {path}")
+    return config.load_given(path)
 
 
 def list_checks(name: str) -> tuple[Check, ...] | None:
@@ -124,6 +141,7 @@ def load(name: str, option: str = "--target-extension") -> Pack:
             ) from None
         ledger.add_requirements_of_pack(pack.requirements)
         documents.add_sentences_of_pack(pack.sentences)
+        roles.add_roles_of_pack(pack.roles)
         _LOADED[name] = pack
     return _LOADED[name]
 
@@ -159,8 +177,9 @@ def _build_pack(entry: EntryPoint) -> Pack:
     folder = Path(package.__path__[0])
     sentences = _read_sentences(folder)
     requirements = _read_requirements(folder, name, sentences)
+    own_roles = _read_roles(folder, name)
     made = tuple(_collect_checks(package))
-    _expect_usable_checks(name, made, requirements)
+    _expect_usable_checks(name, made, requirements, own_roles)
     version = entry.dist.version if entry.dist else "unknown"
     return Pack(
         name,
@@ -168,6 +187,7 @@ def _build_pack(entry: EntryPoint) -> Pack:
         data_files.compute_digest((folder,)),
         requirements,
         sentences,
+        own_roles,
         made,
     )
 
@@ -184,18 +204,54 @@ def _expect_interface(package: ModuleType) -> None:
 
 
 def _read_file(path: Path, schema: str, **added: str) -> dict[str, Any]:
-    """Return the tables of a file of a pack; `added` are members that the schema demands and packs do not write."""
+    """Return the tables of a file of a pack; `added` are members that the schema demands and packs do not write.
+
+    The schema does not know ids of requirements over gRPC, which in the suite follow from those over HTTP.
+    """
     try:
         tables: dict[str, Any] = ledger.join_lines(files.parse_toml(files.read_text(path)))
     except files.UnreadableError as error:
         raise PackError(f"{path.name}: {error}") from None
     for key, table in tables.items() if added else ():
-        if not isinstance(table, dict) or not table.keys() <= _KEYS:
+        parts = (table, table.get("grpc", {})) if isinstance(table, dict) else (table,)
+        if not all(isinstance(part, dict) and part.keys() <= _KEYS for part in parts):
             raise PackError(f"{path.name}: {key}: the keys of a requirement are {', '.join(sorted(_KEYS))}")
-    whole = {key: {**added, **table} for key, table in tables.items()} if added else tables
+    whole = {key.replace(GRPC_SUFFIX, "-GRPC"): {**added, **own} for key, own in tables.items()} if added else tables
     if fault := schemas.find_error(whole, schemas.load_schema(schema)):
         raise PackError(f"{path.name}: {schemas.describe_error(fault)}")
-    return whole
+    return tables
+
+
+def _read_roles(folder: Path, name: str) -> dict[str, Role]:
+    """Return the roles of a pack by name; their prefix is the name of the pack."""
+    if not (folder / ROLES).exists():
+        return {}
+    found = roles.parse_roles(_read_file(folder / ROLES, "roles"), name)
+    for role in found.values():
+        if not role.name.startswith(f"{name}_"):
+            raise PackError(f"{ROLES}: {role.name} does not begin with {name}_")
+        if role.name in roles.load():
+            raise PackError(f"{ROLES}: there is another role {role.name}")
+        _expect_computable(role)
+    return found
+
+
+def _expect_computable(role: Role) -> None:
+    """Require that the computation of a role turns sample values of its inputs into its outputs."""
+    try:
+        formulas.format_formula(role)
+        model = Model(role, role.name)
+        tensors = model.sample()
+        shapes = [tensor.shape for tensor in model.expected(tensors)]
+    except Exception as error:  # each computation has demands of its own
+        text = f"its tensors do not fit the computation {role.compute}: {type(error).__name__}: {error}"
+        raise PackError(f"{ROLES}: {role.name}: {text}") from None
+    for spec, shape in zip(role.outputs, shapes, strict=True):
+        declared = ((-1,) if role.batching else ()) + spec.shape
+        if len(declared) != len(shape) or any(size not in (-1, own) for size, own in zip(declared, shape, strict=True)):
+            raise PackError(f"{ROLES}: {role.name}: {spec.name} of {role.compute} has the shape {list(shape)}")
+    if unknown := role.labels.keys() - {spec.name for spec in role.outputs}:
+        raise PackError(f"{ROLES}: {role.name}: there are labels of {min(unknown)}, which is no output")
 
 
 def _read_sentences(folder: Path) -> dict[str, Sentence]:
@@ -214,16 +270,18 @@ def _read_requirements(folder: Path, name: str, sentences: Mapping[str, Sentence
     """Return the requirements of a pack by id; their prefix keeps them apart from those of the suite."""
     known = {*ledger.load(), *(other for pack in _LOADED.values() for other in pack.requirements)}
     found = {}
-    for identity, table in _read_file(folder / REQUIREMENTS, "ledger", extension=PROTOCOL).items():
+    of_pack = {"extension": name, "area": PACK, "page": ""}
+    tables = _read_file(folder / REQUIREMENTS, "ledger", extension=PROTOCOL).items()
+    for identity, table in (each for key, own in tables for each in ledger.expand_table(key, {**own, **of_pack})):
         if not identity.startswith(_make_prefix(name)):
             raise PackError(f"{REQUIREMENTS}: {identity} does not begin with {_make_prefix(name)}")
-        if identity in known:
+        if identity in known or identity in found:
             raise PackError(f"{REQUIREMENTS}: there is another requirement {identity}")
         if missing := [
             key for key in table["sources"] if key not in sentences and key not in documents.load_sentences()
         ]:
             raise PackError(f"{REQUIREMENTS}: {identity} cites {missing[0]}, which no document has")
-        found[identity] = ledger.build_requirement(identity, {**table, "extension": name, "area": PACK, "page": ""})
+        found[identity] = ledger.build_requirement(identity, table)
     return found
 
 
@@ -240,21 +298,26 @@ def _collect_checks(package: ModuleType) -> Iterator[Check]:
                 yield from (made, *made.also)
 
 
-def _expect_usable_checks(name: str, made: Sequence[Check], requirements: Mapping[str, Requirement]) -> None:
+def _expect_usable_checks(
+    name: str, made: Sequence[Check], requirements: Mapping[str, Requirement], own_roles: Mapping[str, Role]
+) -> None:
     checks.expect_unique_ids(made)
     cited = {each for check in made for case in check.cases for each in case.requirements}
+    known = {*own_roles, *(role.name for role in roles.load().values() if not role.pack)}
     for check in made:
-        if check.area != name or check.over != (HTTP,) or check.judges_discovery:
+        if check.area != name or len(check.over) != 1 or check.judges_discovery:
             raise PackError(
-                f"the check {check.id} is not `{name}.` and some words, over HTTP alone, on rows of its own"
+                f"the check {check.id} is not `{name}.` and some words, over HTTP or gRPC, on rows of its own"
             )
         for case in check.cases:
             if not case.requirements or not set(case.requirements) <= requirements.keys():
                 raise PackError(
                     f"{case.label} cites {', '.join(case.requirements) or 'nothing'}: cite what {REQUIREMENTS} has"
                 )
-            if case.role is not None and case.role not in roles.load():
-                raise PackError(f"{case.label} needs the role {case.role}, which the suite does not have")
+            if other := [each for each in case.requirements if requirements[each].transport not in check.over]:
+                raise PackError(f"{case.label} cites {other[0]}: cite requirements with {GRPC_SUFFIX} over gRPC alone")
+            if case.role is not None and case.role not in known:
+                raise PackError(f"{case.label} needs the role {case.role}, which neither the suite nor {ROLES} has")
             if unknown := set(case.row.needs) - {*EXTENSIONS}:
                 raise PackError(f"{case.label} needs {unknown.pop()}, which is no extension of the suite")
     if idle := [each for each, entry in requirements.items() if entry.level is Level.MUST and each not in cited]:

@@ -249,7 +249,8 @@ def read_server_options(given: Any, ini: Ini, from_controller: Mapping[str, Any]
         UserError: an option cannot be used.
     """
     config_file = options.read_value("--target-config", given, ini) or ""
-    file, recording = config.load_given(config_file), _load_recording(given)
+    file = packs.load_target_file(config_file, options.read_target_values(given, ini)["extensions"])
+    recording = _load_recording(given)
     chosen = {name: from_controller[name] for name in ("url", "grpc", "models") if name in from_controller}
     target = config.read_options(given, file, ini, chosen)
     if recording is not None:

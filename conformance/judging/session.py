@@ -115,7 +115,9 @@ class Session:
         try:
             with self.target.scope(DISCOVERY_SCOPE, outside_rows=True), self.target.limit_silence():
                 if subjects.with_roles:
-                    found = role_discovery.discover_roles(self.target, extensions, self._placements, progress)
+                    found = role_discovery.discover_roles(
+                        self.target, extensions, self._placements, progress, subjects.packs
+                    )
                 if subjects.models:
                     of_models = model_discovery.discover_models(
                         self.target, subjects.models, extensions, given, lenient=lenient, progress=progress

@@ -256,7 +256,7 @@ class ServerRun(BaseRun):
         url, grpc = self.addresses
         if not self.options.is_bundled:
             return url, grpc
-        self._server = ReferenceServer(grpc=grpc == REFERENCE or has_grpc())
+        self._server = ReferenceServer(packs=self.subjects.packs, grpc=grpc == REFERENCE or has_grpc())
         return self._server.url if url else "", self._server.grpc if grpc in (None, REFERENCE) else grpc
 
     def build_worker_input(self) -> dict[str, Any]:

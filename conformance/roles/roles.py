@@ -1,8 +1,11 @@
-"""Model roles: the signatures and computations of the models that checks need, from `roles.toml`."""
+"""Model roles: the signatures and computations of the models that checks need, from `roles.toml`.
+
+A pack may have roles of its own, in a file of the same form; they are known once the pack is loaded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -13,6 +16,8 @@ from conformance.wire.datatypes import DATATYPES, has_json_form, lookup
 MAX_BATCH = 64
 
 
+# The roles of loaded packs, by name.
+_OF_PACKS: dict[str, Role] = {}
 # Datatypes without a JSON form: a server may refuse them in JSON.
 BINARY_ONLY = frozenset(datatype.name for datatype in DATATYPES.values() if not datatype.has_json_form)
 
@@ -33,7 +38,11 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The signature and the computation of a model that checks need; the fields are those of `roles.toml`."""
+    """The signature and the computation of a model that checks need; the fields are those of `roles.toml`.
+
+    Attributes:
+        pack: the pack that defines the role; empty for a role of the suite.
+    """
 
     name: str
     purpose: str
@@ -45,6 +54,7 @@ class Role:
     table: tuple[float, ...] = ()
     versions: tuple[str, ...] = ()
     optional: bool = False
+    pack: str = ""
 
     @property
     def is_json_capable(self) -> bool:
@@ -70,10 +80,24 @@ class Role:
         )
 
 
-@cache
 def load() -> Mapping[str, Role]:
-    """Return name -> role, in the order of `roles.toml`."""
-    return {name: _parse_role(name, entry) for name, entry in data_files.load_toml("roles/roles.toml").items()}
+    """Return name -> role, in the order of `roles.toml`, and then the roles of loaded packs."""
+    return {**_load_own(), **_OF_PACKS} if _OF_PACKS else _load_own()
+
+
+def load_for_packs(packs: Collection[str]) -> Mapping[str, Role]:
+    """Return name -> role for the roles of some loaded packs."""
+    return {name: role for name, role in _OF_PACKS.items() if role.pack in packs}
+
+
+def add_roles_of_pack(found: Mapping[str, Role]) -> None:
+    """Let `load` return the roles of a pack as well."""
+    _OF_PACKS.update(found)
+
+
+@cache
+def _load_own() -> Mapping[str, Role]:
+    return parse_roles(data_files.load_toml("roles/roles.toml"))
 
 
 @cache
@@ -83,7 +107,12 @@ def map_identity_roles() -> Mapping[str, str]:
     return {name: role for name, role in every if role in load()}
 
 
-def _parse_role(name: str, entry: Mapping[str, Any]) -> Role:
+def parse_roles(entries: Mapping[str, Mapping[str, Any]], pack: str = "") -> dict[str, Role]:
+    """Return name -> role for the entries of a `roles.toml`, that of the suite or that of a pack."""
+    return {name: _parse_role(name, entry, pack) for name, entry in entries.items()}
+
+
+def _parse_role(name: str, entry: Mapping[str, Any], pack: str) -> Role:
     return Role(
         name,
         entry["purpose"],
@@ -95,6 +124,7 @@ def _parse_role(name: str, entry: Mapping[str, Any]) -> Role:
         tuple(entry.get("table", ())),
         tuple(entry.get("versions", ())),
         entry.get("optional", False),
+        pack,
     )
 
 

@@ -108,6 +108,7 @@ class Check:
         judges_discovery: whether the check judges the requests of discovery, so that it runs for every extension.
         also: checks with the same body over other transports.
         only: why there is no check over the other transport, unless its requirements say so.
+        suffix: what follows the name of the function if another check of the area has the same function.
     """
 
     id: str
@@ -122,6 +123,7 @@ class Check:
     judges_discovery: bool = False
     fit: Fit | None = None
     only: Only | None = None
+    suffix: str = ""
 
     @property
     def area(self) -> str:
@@ -131,7 +133,7 @@ class Check:
     @property
     def name(self) -> str:
         """The name of the body's function, which `pytest -k` selects."""
-        return self.body.__name__
+        return self.body.__name__ + self.suffix
 
     @property
     def claim(self) -> str:
@@ -243,8 +245,9 @@ def claim(
     """Make a check over HTTP, and another over gRPC whose id, requirements and rows follow from the first.
 
     Args:
-        identity: the id over HTTP; over gRPC its area is `grpc`.
-        requirements: ids of requirements over HTTP; over gRPC those of them that exist there.
+        identity: the id over HTTP; over gRPC its area is `grpc`, and in a pack it ends in `-over-grpc`.
+        requirements: ids of requirements over HTTP; over gRPC those of them that exist there. All those of a pack have
+            to exist there: a pack is loaded after its checks are made.
         over_grpc: ids of requirements that the check over gRPC covers before these.
         settings: other arguments of `check`.
     """
@@ -252,9 +255,11 @@ def claim(
     def build_checks(source: Body | BodyWithRows | Check) -> Check:
         made = check(identity, requirements=requirements, over=TRANSPORTS, **settings)(source)
         made = replace(made, rows=tuple(replace(row, only=_find_only(row)) for row in made.rows))
+        call_id, suffix = _name_calls(made)
         calls = replace(
             made,
-            id=f"{GRPC}.{identity.partition('.')[2]}",
+            id=call_id,
+            suffix=suffix,
             requirements=(*over_grpc, *_list_grpc_requirements(made.requirements)),
             rows=tuple(call for row in _select_rows(made.rows, (GRPC,)) for call in _list_calls(made, row)),
             over=(GRPC,),
@@ -274,8 +279,18 @@ def _find_only(row: Row) -> Only | None:
 
 
 def _list_grpc_requirements(requirements: Iterable[str]) -> tuple[str, ...]:
-    found = map(ledger.find_grpc_equivalent, requirements)
+    found = [
+        ledger.find_grpc_equivalent(each) if each in ledger.load() else each + ledger.GRPC_SUFFIX
+        for each in requirements
+    ]
     return tuple(dict.fromkeys(requirement for requirement in found if requirement))
+
+
+def _name_calls(made: Check) -> tuple[str, str]:
+    """Return id and suffix of a claim over gRPC: in the area `grpc`, or in the only area of its pack."""
+    if all(requirement in ledger.load() for requirement in made.requirements):
+        return f"{GRPC}.{made.id.partition('.')[2]}", ""
+    return f"{made.id}-over-grpc", "_over_grpc"
 
 
 def _list_calls(made: Check, row: Row) -> Iterator[Row]:

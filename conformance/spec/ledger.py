@@ -172,7 +172,7 @@ class Requirement:
     @property
     def transport(self) -> str:
         """The transport over which the requirement is judged, `http` or `grpc`."""
-        return find_transport(self.area)
+        return GRPC if self.id.endswith(GRPC_SUFFIX) else find_transport(self.area)
 
     @property
     def source(self) -> str:
@@ -246,7 +246,7 @@ def normalise_id(name: str) -> str:
 def find_grpc_id(requirement_id: str) -> str | None:
     """Return the id of the same requirement over gRPC, or None if gRPC does not have the requirement."""
     grpc_id = requirement_id + GRPC_SUFFIX
-    return grpc_id if grpc_id in load() else None
+    return grpc_id if grpc_id in load() or grpc_id in _OF_PACKS else None
 
 
 def find_grpc_equivalent(requirement_id: str) -> str | None:
@@ -271,16 +271,20 @@ def join_lines(value: Any) -> Any:
 
 
 def _list_tables() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the id and the table of each requirement; one over gRPC is completed from that over HTTP."""
+    """Yield the id and the table of each requirement of the suite."""
     for area in AREAS:
         for name, table in read_area(area).items():
-            whole = {**table, "area": area, "page": CLIENT if area == CLIENT_GRPC else area}
-            yield name, whole
-            if "grpc" in table:
-                inherited = {key: value for key, value in whole.items() if key not in _OWN_KEYS}
-                extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
-                changes = {"extension": extension, **table["grpc"], "area": CLIENT_GRPC if area == CLIENT else GRPC}
-                yield name + GRPC_SUFFIX, {**inherited, **changes}
+            yield from expand_table(name, {**table, "area": area, "page": CLIENT if area == CLIENT_GRPC else area})
+
+
+def expand_table(name: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield a requirement with its table; then the one over gRPC, if the table has it, completed from the first."""
+    yield name, table
+    if "grpc" in table:
+        inherited = {key: value for key, value in table.items() if key not in _OWN_KEYS}
+        extension = EXTENSIONS_OVER_GRPC.get(table["extension"], table["extension"])
+        area = {CLIENT: CLIENT_GRPC, PACK: PACK}.get(table["area"], GRPC)
+        yield name + GRPC_SUFFIX, {**inherited, "extension": extension, **table["grpc"], "area": area}
 
 
 def build_requirement(requirement_id: str, table: Mapping[str, Any]) -> Requirement:

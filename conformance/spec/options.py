@@ -195,7 +195,11 @@ _DEFINITIONS: Final = (
         "NAME",
         kind=list,
         key="extensions",
-        commands=_in(certify="judge this installed pack as well (repeatable); its verdict is beside the certified one"),
+        commands=_in(
+            certify="judge this installed pack as well (repeatable); its verdict is beside the certified one",
+            roles="print the roles of this installed pack as well (repeatable)",
+            export="write the roles of this installed pack as well (repeatable)",
+        ),
     ),
     Option(
         "--client-adapter",

@@ -228,4 +228,5 @@ def _parse_placement(role: str, entry: str | Mapping[str, Any], limits: Limits) 
 def _expect_known_name(name: str, names: Collection[str], setting: str, kind: str) -> None:
     if name not in names:
         near = difflib.get_close_matches(name, names, 1) or sorted(names)[:4]
-        raise SettingsError(f"{setting}: there is no {kind} {name!r}; similar: {', '.join(near)}")
+        hint = "; name the pack of a role in `extensions`" if kind == "role" else ""
+        raise SettingsError(f"{setting}: there is no {kind} {name!r}; similar: {', '.join(near)}{hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,11 +27,12 @@ class ReferenceServer:
         grpc: its gRPC address as host:port; None if gRPC was not requested.
     """
 
-    def __init__(self, *options: str, grpc: bool = False) -> None:
+    def __init__(self, *options: str, packs: Sequence[str] = (), grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
 
         Args:
             options: further command-line options.
+            packs: the installed packs whose roles it serves as well.
             grpc: serve gRPC as well, which requires the extra.
 
         Raises:
@@ -40,7 +41,7 @@ class ReferenceServer:
         over_grpc = ["--grpc-port", "0"] if grpc else []
         # The addresses are its first lines of output. Further output would fill an unread pipe.
         self._process = subprocess.Popen(
-            [*START_COMMAND, *over_grpc, *options],
+            [*START_COMMAND, *over_grpc, *(f"--pack={name}" for name in packs), *options],
             stdin=subprocess.PIPE,  # the server exits when this pipe closes, however this process ends
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -72,8 +73,10 @@ class ReferenceServer:
 
 
 @contextmanager
-def serve_reference(url: str) -> Iterator[str]:
+def serve_reference(url: str, packs: Sequence[str] = ()) -> Iterator[str]:
     """Yield a URL; for `reference`, run the bundled server during the block, and yield the URL of this server.
+
+    `packs` are the installed packs whose roles it serves as well.
 
     Raises:
         UserError: the bundled server does not start.
@@ -81,7 +84,7 @@ def serve_reference(url: str) -> Iterator[str]:
     if url != REFERENCE:
         yield url
         return
-    server = ReferenceServer()
+    server = ReferenceServer(packs=packs)
     try:
         yield server.url
     finally:

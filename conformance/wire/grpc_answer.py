@@ -10,7 +10,7 @@ Source: Open Inference Protocol, gRPC, "Inference" and "Tensor Data".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,8 +118,10 @@ def _list_fields(message: Pb) -> dict[str, Any]:
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, (str, bool, int)):
+    if isinstance(value, (str, bool, int, float)):
         return value
+    if isinstance(value, Mapping):
+        return {str(name): _to_json(each) for name, each in value.items()}
     return _list_fields(value) if hasattr(value, "DESCRIPTOR") else [_to_json(each) for each in value]
 
 

@@ -67,11 +67,11 @@ BROKEN = {
     ),
     "unknown-role": (
         {"live.py": FILES["live.py"].replace("identity_int32", "identity_int33")},
-        "little.is-fast needs the role identity_int33, which the suite does not have",
+        "little.is-fast needs the role identity_int33, which neither the suite nor roles.toml has",
     ),
     "foreign-check": (
         {"live.py": FILES["live.py"].replace("little.is-live", "sizes.is-live")},
-        "the check sizes.is-live is not `little.` and some words, over HTTP alone, on rows of its own",
+        "the check sizes.is-live is not `little.` and some words, over HTTP or gRPC, on rows of its own",
     ),
     "foreign-requirement": (
         {"live.py": FILES["live.py"].replace("LITTLE-LIVE", "OIP-ALIVE")},

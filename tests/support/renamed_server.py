@@ -53,5 +53,5 @@ def _rename_version(model: Model, versions: dict[str, Model]) -> RenamedModel:
 
 if __name__ == "__main__":
     served = {model.name: model for model in map(rename_model, models.load().values())}
-    models.load = lambda: dict(served)
+    models.load = lambda *_: dict(served)
     program.main()

@@ -1,3 +1,3 @@
-"""Judges Triton's model configuration extension over HTTP: the configuration says what the model does."""
+"""Judges Triton's model configuration extension over HTTP and gRPC: the configuration says what the model does."""
 
 INTERFACE = 1

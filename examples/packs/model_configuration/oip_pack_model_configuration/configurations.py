@@ -9,9 +9,10 @@ from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_error_object, expect_refusal
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if
 from conformance.roles.model import Model
-from conformance.spec.check import Row, check, rows
+from conformance.spec.check import Row, check, claim, rows
 from conformance.spec.fit import ANY
 from conformance.spec.text import escape_text
+from conformance.transport.any_target import AnyTarget
 from conformance.transport.target import Target
 from conformance.wire.message_edits import Path
 from conformance.wire.request import Message
@@ -28,34 +29,35 @@ REFUSALS = make_refusals(
 )
 
 
-@check("model_configuration.is-listed", requirements="MODEL-CONFIGURATION-LISTED")
-def is_listed(target: Target) -> None:
+@claim("model_configuration.is-listed", requirements="MODEL-CONFIGURATION-LISTED")
+def is_listed(target: AnyTarget) -> None:
     """Server metadata list the extension."""
     expect_extension_listed(target, "model_configuration")
 
 
-@check("model_configuration.is-a-message", requirements="MODEL-CONFIGURATION-ANSWER", role="identity_int32", fit=ANY)
-def is_a_message(target: Target, model: Model) -> None:
+@claim("model_configuration.is-a-message", requirements="MODEL-CONFIGURATION-ANSWER", role="identity_int32", fit=ANY)
+def is_a_message(target: AnyTarget, model: Model) -> None:
     """The configuration has the members of the message, each of its type."""
-    ask(target, model.path)
+    ask(target, model)
 
 
-@check("model_configuration.has-the-name", requirements="MODEL-CONFIGURATION-NAME", role="identity_int32", fit=ANY)
-def has_the_name(target: Target, model: Model) -> None:
+@claim("model_configuration.has-the-name", requirements="MODEL-CONFIGURATION-NAME", role="identity_int32", fit=ANY)
+def has_the_name(target: AnyTarget, model: Model) -> None:
     """The configuration has the name of the model."""
-    configuration, reply = ask(target, model.path)
+    configuration, reply = ask(target, model)
     if configuration.get("name") != model.name:
         raise UnmetError(f"the name {model.name}", str(configuration.get("name"))[:100], reply)
 
 
-@check("model_configuration.has-the-tensors", requirements="MODEL-CONFIGURATION-TENSORS")
+@claim("model_configuration.has-the-tensors", requirements="MODEL-CONFIGURATION-TENSORS")
 @rows(
     Row("integers", role="identity_int32", fit=ANY),
     *[Row(role.replace("_", "-"), role=role) for role in ("identity_bytes", "batching", "rank3", "multi")],
+    Row("batching-texts", role="model_configuration_batching_texts"),
 )
-def has_the_tensors(target: Target, model: Model) -> None:
+def has_the_tensors(target: AnyTarget, model: Model) -> None:
     """The configuration has the inputs and outputs of the metadata, each with its datatype and shape."""
-    configuration, reply = ask(target, model.path)
+    configuration, reply = ask(target, model)
     batch = [[-1]] if find_max_batch(configuration) else []
     for kind, described in describe_tensors(target, model).items():
         found = {entry["name"]: find_tensor(entry) for entry in configuration.get(kind, ())}
@@ -68,17 +70,17 @@ def has_the_tensors(target: Target, model: Model) -> None:
                 raise UnmetError(f"{name} {entry['datatype']} {entry['shape']}", f"{datatype} {dims}", reply)
 
 
-def ask_max_batch(target: Target, model: Model) -> int:
+def ask_max_batch(target: AnyTarget, model: Model) -> int:
     """Return the largest batch of a model, if so many items can be sent."""
     with block_if(lambda: True, "the configuration cannot be read"):  # its own rows judge that
-        items = find_max_batch(ask(target, model.path)[0])
+        items = find_max_batch(ask(target, model)[0])
     if not 0 < items <= MAX_ITEMS:
         raise NotApplicableError(f"max_batch_size is {items}")
     return items
 
 
-@check("model_configuration.largest-batch-is-answered", requirements="MODEL-CONFIGURATION-BATCH", role="batching")
-def largest_batch_is_answered(target: Target, model: Model) -> None:
+@claim("model_configuration.largest-batch-is-answered", requirements="MODEL-CONFIGURATION-BATCH", role="batching")
+def largest_batch_is_answered(target: AnyTarget, model: Model) -> None:
     """A batch of max_batch_size items is answered, with a batch of outputs."""
     tensors = model.build_salted_inputs(ask_max_batch(target, model), 1)
     reply = target.infer(model.request(tensors, send="json"))
@@ -89,8 +91,8 @@ def largest_batch_is_answered(target: Target, model: Model) -> None:
     expect(reply).tensors(model.expected(tensors))
 
 
-@check("model_configuration.larger-batch-is-refused", requirements="MODEL-CONFIGURATION-MAX-BATCH", role="batching")
-def larger_batch_is_refused(target: Target, model: Model) -> None:
+@claim("model_configuration.larger-batch-is-refused", requirements="MODEL-CONFIGURATION-MAX-BATCH", role="batching")
+def larger_batch_is_refused(target: AnyTarget, model: Model) -> None:
     """A batch of more items than max_batch_size is refused, and the model still answers."""
     items = ask_max_batch(target, model) + 1
     request = model.request(model.build_salted_inputs(items, 1), send="json")
@@ -104,9 +106,8 @@ def highest_version_counts(target: Target, model: Model) -> None:
     numbers = [int(version) for version in list_versions(target, model) if version.isdecimal()]
     if not numbers:
         raise NotApplicableError("the metadata list no versions with numbers")
-    path = replace(model, version="").path
-    found, reply = ask(target, path)
-    if found != ask(target, f"{path}/versions/{max(numbers)}")[0]:
+    found, reply = ask(target, replace(model, version=""))
+    if found != ask(target, replace(model, version=str(max(numbers))))[0]:
         raise UnmetError(f"the configuration of version {max(numbers)}", "another one", reply)
 
 
