@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tritonclient.grpc import service_pb2
 
 from conformance import checks, judge
 from conformance.api import JudgeError
+from conformance.api.pack_testing import judge_pack
 from conformance.commands import main
 from conformance.judging import packs
 from conformance.pages import explanations
 from conformance.report import formats, report_file
 from conformance.report.comparison import compare
 from conformance.report.matrix import build_matrix
+from conformance.roles import roles
 from conformance.spec import ledger
 from conformance.spec.data_files import compute_digest
+from reference_server import app, grpc_methods, models
+from reference_server.grpc_server import GrpcServer
 from tests.support.few_rows import FEW_ROWS
 from tests.support.installed_packs import FILES, write_pack
 from tests.support.servers import judge as run_suite
@@ -29,6 +36,7 @@ from tests.support.servers import judge as run_suite
 @pytest.fixture(autouse=True)
 def _forget_packs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(packs, "_LOADED", {})
+    monkeypatch.setattr(roles, "_OF_PACKS", {})
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] == "oip_little_pack"]:
         del sys.modules[name]
@@ -38,6 +46,45 @@ def install(place: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str
     write_pack(place, changes, **names)
     monkeypatch.syspath_prepend(str(place))
 
+
+# A claim over both transports; a check over gRPC alone; the requirements of both; a role.
+CLAIM = """
+    from conformance.expect.unmet import UnmetError
+    from conformance.spec.check import check, claim
+
+    @claim("little.is-live", requirements="LITTLE-LIVE", role="little_texts")
+    def is_live(target, model):
+        \"\"\"The model computes texts.\"\"\"
+        if not target.infer(model.request(send="json")).answer.output("TEXTS"):
+            raise UnmetError("TEXTS", "nothing")
+"""
+CALL = """
+    @check("little.is-ready", requirements="LITTLE-LIVE/grpc", over=("grpc",))
+    def is_ready(target):
+        \"\"\"The server is ready.\"\"\"
+        if not target.call("ServerReady").answer.document["ready"]:
+            raise UnmetError("a ready server", "none")
+"""
+OVER_GRPC = """
+    [LITTLE-LIVE]
+    level = "MUST"
+    concern = "exchange"
+    basis = "literal"
+    statement = "The server is live."
+    sources = ["little-doc.live"]
+    grpc = {}
+"""
+ROLE = """
+    [little_texts]
+    purpose = "integers as texts"
+    compute = "text"
+    inputs = [{ name = "INPUT", datatype = "INT32", shape = [-1] }]
+    outputs = [
+        { name = "ECHO", datatype = "INT32", shape = [-1] },
+        { name = "TEXTS", datatype = "BYTES", shape = [-1] },
+    ]
+"""
+WHOLE = {"requirements.toml": OVER_GRPC, "live.py": CLAIM + CALL, "roles.toml": ROLE}
 
 BROKEN = {
     "raises": ({"live.py": "1 / 0"}, "ZeroDivisionError: division by zero"),
@@ -82,6 +129,44 @@ BROKEN = {
         "the suite is invalid: two checks have the id little.is-live: ",
     ),
     "no-check": ({"live.py": ""}, "no check cites LITTLE-LIVE"),
+    "no-requirement-over-grpc": (
+        {"live.py": CLAIM, "roles.toml": ROLE},
+        "little.is-live-over-grpc cites LITTLE-LIVE/grpc: cite what requirements.toml has",
+    ),
+    "other-transport": (
+        {**WHOLE, "live.py": CLAIM + CALL.replace("LITTLE-LIVE/grpc", "LITTLE-LIVE")},
+        "little.is-ready cites LITTLE-LIVE: cite requirements with /grpc over gRPC alone",
+    ),
+    "over-both": (
+        {**WHOLE, "live.py": CLAIM + CALL.replace('over=("grpc",)', 'over=("http", "grpc")')},
+        "the check little.is-ready is not `little.` and some words, over HTTP or gRPC, on rows of its own",
+    ),
+    "extension-over-grpc": (
+        {"requirements.toml": OVER_GRPC.replace("grpc = {}", 'grpc = { extension = "raw" }')},
+        "requirements.toml: LITTLE-LIVE: the keys of a requirement are ",
+    ),
+    "twice-over-grpc": (
+        {"requirements.toml": OVER_GRPC + OVER_GRPC.replace("[LITTLE-LIVE]", '["LITTLE-LIVE/grpc"]')},
+        "requirements.toml: there is another requirement LITTLE-LIVE/grpc",
+    ),
+    "roles-no-toml": ({"roles.toml": "["}, "roles.toml: not TOML: "),
+    "role-of-the-suite": (
+        {"roles.toml": ROLE.replace("little_texts", "identity_int32")},
+        "roles.toml: identity_int32 does not begin with little_",
+    ),
+    "role-of-no-schema": ({"roles.toml": ROLE.replace('"text"', '"guess"')}, "roles.toml: $."),
+    "role-that-cannot-be-computed": (
+        {"roles.toml": ROLE.replace('"INPUT"', '"OTHER"')},
+        "roles.toml: little_texts: its tensors do not fit the computation text: KeyError: 'INPUT'",
+    ),
+    "role-of-other-shapes": (
+        {"roles.toml": ROLE.replace('"BYTES", shape = [-1]', '"BYTES", shape = [-1, 1]')},
+        "roles.toml: little_texts: TEXTS of text has the shape [3]",
+    ),
+    "role-with-labels-of-nothing": (
+        {"roles.toml": ROLE + 'labels = { NUMBERS = ["a"] }'},
+        "roles.toml: little_texts: there are labels of NUMBERS, which is no output",
+    ),
 }
 
 
@@ -226,3 +311,178 @@ def test_explain_and_baseline_check_know_an_installed_pack(
     file.write_text("\n".join(["schema = 1", "[[known]]", *lines]), encoding="utf-8")
     main.main(["baseline", "check", str(file)])
     assert "no such check" not in "".join(capsys.readouterr())
+
+
+# --- roles, and claims over both transports ---------------------------------------------------------------------------
+
+
+def load_models(*names: str) -> dict[str, Any]:
+    """Return a few models of the bundled server, and those of the pack, if it is installed."""
+    served = models.load(*names)
+    return {name: model for name, model in served.items() if name in ("identity_int32", "little_texts")}
+
+
+def list_verdicts(entry: Any) -> dict[str, str]:
+    return {one["id"]: one["verdict"] for one in entry["requirements"]}
+
+
+def list_outcomes(entry: Any) -> dict[str, str]:
+    return {row["check"]: row["outcome"] for row in entry["rows"]}
+
+
+def test_a_role_of_another_pack_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roles.add_roles_of_pack({"little_texts": replace(roles.load()["multi"], name="little_texts", pack="other")})
+    install(tmp_path, monkeypatch, WHOLE)
+    with pytest.raises(packs.PackError, match=r"roles\.toml: there is another role little_texts"):
+        packs.load("little")
+
+
+def test_a_claim_is_judged_over_each_transport_with_a_role_of_the_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    served = load_models("little")
+    with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
+        entry = judge_pack(app.create(served), "little", grpc=server.address)
+        assert (entry["verdict"], list_verdicts(entry)) == (
+            "conformant",
+            {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "pass"},
+        )
+        assert list_outcomes(entry).keys() == {"little.is-live", "little.is-live-over-grpc", "little.is-ready"}
+        monkeypatch.setattr(grpc_methods, "server_ready", lambda *_: service_pb2.ServerReadyResponse(ready=False))
+    with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
+        entry = judge_pack(app.create(served), "little", grpc=server.address)
+    assert list_verdicts(entry) == {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "fail"}
+
+
+def test_without_grpc_or_the_role_rows_do_not_apply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    entry = judge_pack(app.create(load_models()), "little")
+    assert set(list_outcomes(entry).values()) == {"not_applicable"}
+    entry = judge_pack(app.create(load_models("little")), "little")
+    assert list_verdicts(entry) == {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "not_applicable"}
+
+
+def test_a_grpc_server_without_the_service_blocks_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grpc_methods, "get_methods", dict)
+    install(tmp_path, monkeypatch, WHOLE)
+    served = load_models("little")
+    with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
+        entry = judge_pack(app.create(served), "little", grpc=server.address)
+    assert list_outcomes(entry) == {
+        "little.is-live": "pass",
+        "little.is-live-over-grpc": "blocked",
+        "little.is-ready": "blocked",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        (("if not", "if 1 / 0 or not"), "error"),
+        (('if not target.infer(model.request(send="json")).answer.output("TEXTS")', "if True"), "fail"),
+    ],
+)
+def test_a_claim_of_a_pack_affects_its_own_requirements_alone(
+    change: tuple[str, str], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, {**WHOLE, "live.py": CLAIM.replace(*change)})
+    served = load_models("little")
+    with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
+        report = judge(app.create(served), profile="quick", grpc=server.address, extensions=["protocol", "little"])
+    entry = report.document["packs"][0]
+    assert list_outcomes(entry) == {"little.is-live": outcome, "little.is-live-over-grpc": outcome}
+    assert not any(requirement["id"].startswith("LITTLE-LIVE") for requirement in report.document["requirements"])
+    assert not any(row["outcome"] in ("fail", "error") for row in report.document["rows"])
+
+
+def test_a_role_of_a_pack_is_looked_for_only_if_the_pack_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    packs.load("little")  # for another run of this process
+    server = app.create(load_models("little"))
+    found = [judge(server, profile="quick", extensions=["protocol", *names]).document for names in ((), ("little",))]
+    assert [sorted(report["target"]["roles"]) for report in found] == [
+        ["identity_int32"],
+        ["identity_int32", "little_texts"],
+    ]
+    assert found[0]["target"]["extensions_offered"] == found[1]["target"]["extensions_offered"]
+    assert [(row["check"], row["outcome"]) for row in found[0]["rows"]] == [
+        (row["check"], row["outcome"]) for row in found[1]["rows"]
+    ]
+
+
+def test_what_a_role_of_a_pack_shows_in_discovery_is_no_failure_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    served = app.create(load_models("little"))
+
+    async def breaks_metadata_of_the_role(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == "/v2/models/little_texts":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+            await send({"type": "http.response.body", "body": b"{"})
+            return
+        await served(scope, receive, send)
+
+    report = judge(breaks_metadata_of_the_role, profile="quick", extensions=["protocol", "little"])
+    assert not any(row["outcome"] == "fail" for row in report.document["rows"])
+
+
+def test_a_target_file_places_the_role_of_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    served = load_models("little")
+    served["texts"] = replace(served.pop("little_texts"), name="texts")
+    file = tmp_path / "target.toml"
+    text = 'extensions = ["protocol", "little"]\n[roles]\nidentity_int32 = "identity_int32"\nlittle_texts = "texts"\n'
+    file.write_text(text, encoding="utf-8")
+    report = judge(app.create(served), profile="quick", config=file).document
+    assert list_outcomes(report["packs"][0])["little.is-live"] == "pass"
+    assert report["target"]["roles"] == {"identity_int32": "identity_int32", "little_texts": "texts"}
+    monkeypatch.setattr(packs, "_LOADED", {})
+    monkeypatch.setattr(roles, "_OF_PACKS", {})
+    file.write_text(text.replace(', "little"', ""), encoding="utf-8")
+    with pytest.raises(JudgeError, match=r"roles: there is no role 'little_texts'.*name the pack of a role in"):
+        judge(app.create(served), config=file)
+
+
+def test_commands_show_export_and_serve_the_role_of_a_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(tmp_path, monkeypatch, WHOLE)
+    assert main.main(["roles", "little_texts"]) == 2
+    assert main.main(["roles", "little_texts", "--target-extension=little"]) == 0
+    assert "TEXTS[k] = INPUT[k] in decimal digits" in capsys.readouterr().out
+    out = tmp_path / "out"
+    made = ["models", "export", "--format=python", "--role=little_texts", "--target-extension=little", str(out)]
+    assert main.main(made) == 0
+    assert 'extensions = ["little"]' in (out / "target.toml").read_text(encoding="utf-8")
+    assert 'little_texts = "little_texts"' in (out / "target.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[", "roles.toml: TOMLDecodeError: "),
+        (ROLE.replace("inputs", "input"), "roles.toml: KeyError: 'inputs'"),
+        (ROLE.replace("little_texts", "multi"), "roles.toml: the role multi is another one's"),
+    ],
+)
+def test_the_bundled_server_refuses_the_roles_of_a_broken_pack(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, {**WHOLE, "roles.toml": text, "live.py": "1 / 0"})  # it imports nothing
+    with pytest.raises(ValueError, match="^pack little: .*" + re.escape(why)):
+        models.load("little")
+    with pytest.raises(ValueError, match=r'^no pack "litle" is installed$'):
+        models.load("litle")
+
+
+def test_a_run_of_the_bundled_server_has_the_roles_of_the_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pack(tmp_path, WHOLE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = run_pytest(tmp_path, "reference", "--target-extension=little", "-k", "little")
+    assert done.returncode == 0
+    assert "3 passed" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("; pack little: conformant")
