@@ -39,7 +39,7 @@ def is_concurrency_safe(case: Case) -> bool:
     """
     requirement = case.requirements[0]
     is_about_state = requirement in STATE_REQUIREMENTS
-    entry = ledger.get_requirement(requirement.removesuffix("/grpc"))
+    entry = ledger.get_requirement(requirement)
     is_beside = entry.is_of_robustness or entry.is_of_pack
     return not (is_about_state or is_beside or case.row.dangerous or case.check.judges_discovery or case.check.explores)
 

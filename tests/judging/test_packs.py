@@ -16,7 +16,7 @@ from tritonclient.grpc import service_pb2
 
 from conformance import checks, judge
 from conformance.api import JudgeError
-from conformance.api.pack_testing import judge_pack
+from conformance.api.pack_testing import find_unmet, judge_pack
 from conformance.commands import main
 from conformance.judging import packs
 from conformance.pages import explanations
@@ -59,7 +59,7 @@ CLAIM = """
             raise UnmetError("TEXTS", "nothing")
 """
 CALL = """
-    @check("little.is-ready", requirements="LITTLE-LIVE/grpc", over=("grpc",))
+    @check("little.is-ready", requirements="LITTLE-READY/grpc", over=("grpc",))
     def is_ready(target):
         \"\"\"The server is ready.\"\"\"
         if not target.call("ServerReady").answer.document["ready"]:
@@ -73,6 +73,12 @@ OVER_GRPC = """
     statement = "The server is live."
     sources = ["little-doc.live"]
     grpc = {}
+    ["LITTLE-READY/grpc"]
+    level = "MUST"
+    concern = "exchange"
+    basis = "literal"
+    statement = "The server is ready."
+    sources = ["little-doc.live"]
 """
 ROLE = """
     [little_texts]
@@ -134,7 +140,7 @@ BROKEN = {
         "little.is-live-over-grpc cites LITTLE-LIVE/grpc: cite what requirements.toml has",
     ),
     "other-transport": (
-        {**WHOLE, "live.py": CLAIM + CALL.replace("LITTLE-LIVE/grpc", "LITTLE-LIVE")},
+        {**WHOLE, "live.py": CLAIM + CALL.replace("LITTLE-READY/grpc", "LITTLE-LIVE")},
         "little.is-ready cites LITTLE-LIVE: cite requirements with /grpc over gRPC alone",
     ),
     "over-both": (
@@ -146,7 +152,7 @@ BROKEN = {
         "requirements.toml: LITTLE-LIVE: the keys of a requirement are ",
     ),
     "twice-over-grpc": (
-        {"requirements.toml": OVER_GRPC + OVER_GRPC.replace("[LITTLE-LIVE]", '["LITTLE-LIVE/grpc"]')},
+        {"requirements.toml": OVER_GRPC.replace("LITTLE-READY", "LITTLE-LIVE")},
         "requirements.toml: there is another requirement LITTLE-LIVE/grpc",
     ),
     "roles-no-toml": ({"roles.toml": "["}, "roles.toml: not TOML: "),
@@ -346,13 +352,13 @@ def test_a_claim_is_judged_over_each_transport_with_a_role_of_the_pack(
         entry = judge_pack(app.create(served), "little", grpc=server.address)
         assert (entry["verdict"], list_verdicts(entry)) == (
             "conformant",
-            {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "pass"},
+            {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "pass", "LITTLE-READY/grpc": "pass"},
         )
         assert list_outcomes(entry).keys() == {"little.is-live", "little.is-live-over-grpc", "little.is-ready"}
         monkeypatch.setattr(grpc_methods, "server_ready", lambda *_: service_pb2.ServerReadyResponse(ready=False))
     with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
         entry = judge_pack(app.create(served), "little", grpc=server.address)
-    assert list_verdicts(entry) == {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "fail"}
+    assert find_unmet(entry) == {"LITTLE-READY/grpc"}
 
 
 def test_without_grpc_or_the_role_rows_do_not_apply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +366,11 @@ def test_without_grpc_or_the_role_rows_do_not_apply(tmp_path: Path, monkeypatch:
     entry = judge_pack(app.create(load_models()), "little")
     assert set(list_outcomes(entry).values()) == {"not_applicable"}
     entry = judge_pack(app.create(load_models("little")), "little")
-    assert list_verdicts(entry) == {"LITTLE-LIVE": "pass", "LITTLE-LIVE/grpc": "not_applicable"}
+    assert list_outcomes(entry) == {
+        "little.is-live": "pass",
+        "little.is-live-over-grpc": "not_applicable",
+        "little.is-ready": "not_applicable",
+    }
 
 
 def test_a_grpc_server_without_the_service_blocks_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,12 +396,16 @@ def test_a_grpc_server_without_the_service_blocks_the_rows(tmp_path: Path, monke
 def test_a_claim_of_a_pack_affects_its_own_requirements_alone(
     change: tuple[str, str], outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, monkeypatch, {**WHOLE, "live.py": CLAIM.replace(*change)})
+    install(tmp_path, monkeypatch, {**WHOLE, "live.py": CLAIM.replace(*change) + CALL})
     served = load_models("little")
     with GrpcServer(served, "127.0.0.1", 0, max_message=2**20) as server:
         report = judge(app.create(served), profile="quick", grpc=server.address, extensions=["protocol", "little"])
     entry = report.document["packs"][0]
-    assert list_outcomes(entry) == {"little.is-live": outcome, "little.is-live-over-grpc": outcome}
+    assert list_outcomes(entry) == {
+        "little.is-live": outcome,
+        "little.is-live-over-grpc": outcome,
+        "little.is-ready": "pass",
+    }
     assert not any(requirement["id"].startswith("LITTLE-LIVE") for requirement in report.document["requirements"])
     assert not any(row["outcome"] in ("fail", "error") for row in report.document["rows"])
 
