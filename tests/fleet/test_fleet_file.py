@@ -10,7 +10,10 @@ import pytest
 from conformance.fleet import fleet_file, units
 from conformance.fleet.fleet_file import Fleet, FleetError, FleetTarget, Limits
 from conformance.fleet.units import Unit
+from conformance.judging import packs
+from conformance.roles import roles
 from conformance.spec import files
+from tests.support.installed_packs import write_pack
 from tests.support.small_fleets import write_fleet
 
 
@@ -118,6 +121,10 @@ def test_names_of_urls_are_names_of_folders(url: str, name: str) -> None:
             "[targets.a]\nurl = 'http://a'\nroles.identity_int31 = 'x'",
             "roles: there is no role 'identity_int31'",
         ),
+        (
+            "[targets.a]\nurl = 'http://a'\nextensions = ['litle']",
+            "targets.a: extensions: unknown 'litle'; give",
+        ),
         ("[targets.a]\nfile = 'gone.toml'", "targets.a: --target-config "),
         (
             "[targets.a]\nfile = 'x.toml'\nurl = 'http://a'",
@@ -187,6 +194,20 @@ def test_on_a_cluster_secrets_are_not_looked_up_here(tmp_path: Path) -> None:
     assert unit(tmp_path, text, here=False).name == "a"
     with pytest.raises(FleetError, match="NO_SUCH"):
         unit(tmp_path, text)
+
+
+def test_roles_of_a_pack_are_known_where_the_pack_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[targets.a]\nurl = "http://a"\nextensions = ["little"]\nroles.little_texts = "texts"\n'
+    assert unit(tmp_path, text, here=False).name == "a"
+    with pytest.raises(FleetError, match=r"extensions: unknown 'little'"):
+        unit(tmp_path, text)
+    tensors = '[{ name = "X", datatype = "BYTES", shape = [-1] }]'
+    role = f'[little_texts]\npurpose = "x"\ncompute = "identity"\ninputs = {tensors}\noutputs = {tensors}\n'
+    write_pack(tmp_path / "installed", {"roles.toml": role})
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    monkeypatch.setattr(packs, "_LOADED", {})
+    monkeypatch.setattr(roles, "_OF_PACKS", {})
+    assert unit(tmp_path, text).name == "a"
 
 
 def test_a_baseline_travels_as_its_text(tmp_path: Path) -> None:

@@ -207,6 +207,17 @@ def test_no_bytes_are_a_document_of_default_values() -> None:
     assert parse(b"", "ModelReady").document == {"ready": False}
 
 
+def test_maps_and_floats_of_an_answer_are_read() -> None:
+    parameter = field(1, b"a") + field(2, field(1, b"b"))
+    document = parse(field(1, field(14, parameter)), "ModelConfig").document
+    assert document is not None
+    assert document["config"]["parameters"] == {"a": {"string_value": "b"}}
+    options = field(2, field(1, octets("00 00 00 00 00 00 f8 3f")))
+    document = parse(field(1, octets("d2 01") + length(field(1, options))), "ModelConfig").document
+    assert document is not None
+    assert document["config"]["model_metrics"]["metric_control"][0]["histogram_options"] == {"buckets": [1.5]}
+
+
 @pytest.mark.parametrize(("method", "body"), [("NoSuchMethod", b""), ("ServerLive", b"\xff")])
 def test_an_unknown_method_and_invalid_bytes_have_no_document(method: str, body: bytes) -> None:
     assert parse(body, method).document is None
