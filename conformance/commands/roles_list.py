@@ -35,6 +35,9 @@ def run(options: argparse.Namespace) -> str:
         UserError: there is no role of that name, or a pack cannot be used.
     """
     packs.split_extensions(options.target_extension)
+    for name in options.names:
+        if name not in roles.load():
+            packs.load_pack_of_id(name)
     every = roles.load()
     for name in options.names:
         if name not in every:

@@ -113,13 +113,14 @@ def list_loaded() -> tuple[str, ...]:
 
 
 def load_pack_of_id(identity: str) -> Pack | None:
-    """Return the installed pack that an id of a requirement or check belongs to by its prefix, or None.
+    """Return the installed pack that the id of a requirement or check, or a role, belongs to by its prefix, or None.
 
     Raises:
         PackError: the pack cannot be used.
     """
-    for name in {entry.name for entry in entry_points(group=GROUP)}:
-        if identity.lower().startswith((_make_prefix(name).lower(), f"{name}.")):
+    names = {entry.name for entry in entry_points(group=GROUP)}
+    for name in sorted(names, key=len, reverse=True):  # one name may begin with another
+        if identity.lower().startswith((_make_prefix(name).lower(), f"{name}.", f"{name}_")):
             return load(name)
     return None
 

@@ -182,7 +182,9 @@ def _describe_model(role: Role | None, models: Mapping[str, str]) -> Iterator[st
     yield ""
     yield f"- Inputs: {_list_tensors(role.inputs)}"
     yield f"- Outputs: {_list_tensors(role.outputs)}"
-    yield "- `oip-conformance models export --format FORMAT DIR` writes it for Triton, KServe, MLServer or Dynamo."
+    of_pack = f" --target-extension={role.pack}" if role.pack else ""
+    export = f"oip-conformance models export --format FORMAT{of_pack} DIR"
+    yield f"- {code(export)} writes it for Triton, KServe, MLServer or Dynamo."
     yield ""
 
 

@@ -465,9 +465,12 @@ def test_commands_show_export_and_serve_the_role_of_a_pack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(tmp_path, monkeypatch, WHOLE)
-    assert main.main(["roles", "little_texts"]) == 2
-    assert main.main(["roles", "little_texts", "--target-extension=little"]) == 0
+    assert main.main(["roles"]) == 0
+    assert "little_texts" not in capsys.readouterr().out
+    assert main.main(["roles", "little_texts"]) == 0
     assert "TEXTS[k] = INPUT[k] in decimal digits" in capsys.readouterr().out
+    assert main.main(["roles", "--target-extension=little"]) == 0
+    assert "little_texts: integers as texts" in capsys.readouterr().out
     out = tmp_path / "out"
     made = ["models", "export", "--format=python", "--role=little_texts", "--target-extension=little", str(out)]
     assert main.main(made) == 0
@@ -500,3 +503,24 @@ def test_a_run_of_the_bundled_server_has_the_roles_of_the_pack(tmp_path: Path, m
     assert done.returncode == 0
     assert "3 passed" in done.stdout
     assert done.stdout.splitlines()[-1].endswith("; pack little: conformant")
+
+
+@pytest.mark.parametrize(
+    ("identity", "name"),
+    [
+        ("little.is-live", "little"),
+        ("LITTLE-LIVE/grpc", "little"),
+        ("little_more.is-live", "little_more"),
+        ("LITTLE-MORE-LIVE", "little_more"),
+        ("little_more_texts", "little_more"),
+    ],
+)
+def test_the_pack_of_an_id_is_the_one_with_the_longest_name(
+    identity: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "one", monkeypatch, {})
+    install(tmp_path / "two", monkeypatch, {}, name="little_more", package="oip_other_pack")
+    loaded: list[str] = []
+    monkeypatch.setattr(packs, "load", loaded.append)
+    packs.load_pack_of_id(identity)
+    assert loaded == [name]
