@@ -83,6 +83,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     """
     folder: Path = options.output
     _check_option_combinations(options)
+    named = [*options.target_extension, *packs.load_target_file(options.target_config).extensions]
+    options.target_extension = list(packs.split_extensions(named)[1])
     target = _read_target(options)
     _expect_fitting_profile(options, target)
     key = sealing.read_private_key(options.sign) if options.sign else sealing.make_throwaway_key()

@@ -37,12 +37,14 @@ def format_proposed_limits(proposed: Limits) -> str:
 
 def format_roles_table(found: Mapping[str, Placement]) -> str:
     """Return the TOML table of roles and their models, or a comment if no model fills any role."""
-    every = roles.load()
+    every = [name for name, role in roles.load().items() if not role.pack]
     missing = [role for role in every if role not in found]
+    of_packs = [role for role in found if role not in every]
     if not found:
         return "\n# No model of this server fills a role of the suite (`oip-conformance roles`).\n"
-    title = f"\n# {len(found)} of {len(every)} roles are filled by models of this server; the others are not judged.\n"
-    lines = "".join(f"{role} = {_format_placement(found[role])}\n" for role in every if role in found)
+    count = f"{len(every) - len(missing)} of {len(every)}"
+    title = f"\n# {count} roles are filled by models of this server; the others are not judged.\n"
+    lines = "".join(f"{role} = {_format_placement(found[role])}\n" for role in (*every, *of_packs) if role in found)
     rest = f"# without a model: {join_some(missing, MAX_LISTED_ROLES)} (`oip-conformance roles`)\n" if missing else ""
     return f"{title}[roles]\n{lines}{rest}"
 

@@ -18,12 +18,14 @@ from conformance import checks, judge
 from conformance.api import JudgeError
 from conformance.api.pack_testing import find_unmet, judge_pack
 from conformance.commands import main
+from conformance.discovery.config_tables import format_roles_table
 from conformance.judging import packs
 from conformance.pages import explanations
 from conformance.report import formats, report_file
 from conformance.report.comparison import compare
 from conformance.report.matrix import build_matrix
 from conformance.roles import roles
+from conformance.roles.placement import Placement
 from conformance.spec import ledger
 from conformance.spec.data_files import compute_digest
 from reference_server import app, grpc_methods, models
@@ -341,6 +343,15 @@ def test_a_role_of_another_pack_is_not_taken(tmp_path: Path, monkeypatch: pytest
     install(tmp_path, monkeypatch, WHOLE)
     with pytest.raises(packs.PackError, match=r"roles\.toml: there is another role little_texts"):
         packs.load("little")
+
+
+def test_a_map_of_roles_is_the_same_whatever_packs_are_loaded() -> None:
+    placed = {name: Placement(name) for name in ("little_texts", "multi")}
+    before = format_roles_table(placed)
+    roles.add_roles_of_pack({"little_texts": replace(roles.load()["multi"], name="little_texts", pack="little")})
+    assert format_roles_table(placed) == before
+    assert "# 1 of " in before
+    assert before.index("multi = ") < before.index("little_texts = ")
 
 
 def test_a_claim_is_judged_over_each_transport_with_a_role_of_the_pack(
