@@ -53,6 +53,7 @@ def install(place: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str
 CLAIM = """
     from conformance.expect.unmet import UnmetError
     from conformance.spec.check import check, claim
+    from conformance.wire.request import Message
 
     @claim("little.is-live", requirements="LITTLE-LIVE", role="little_texts")
     def is_live(target, model):
@@ -64,8 +65,9 @@ CALL = """
     @check("little.is-ready", requirements="LITTLE-READY/grpc", over=("grpc",))
     def is_ready(target):
         \"\"\"The server is ready.\"\"\"
-        if not target.call("ServerReady").answer.document["ready"]:
-            raise UnmetError("a ready server", "none")
+        reply = target.send(Message("/inference.GRPCInferenceService/ServerReady", (), b"", "GRPC"))
+        if reply.body != bytes([8, 1]):
+            raise UnmetError("a ready server", reply.body.hex(), reply)
 """
 OVER_GRPC = """
     [LITTLE-LIVE]
