@@ -82,7 +82,7 @@ def _collect_bugs(
         is_asked = requirement.id == wanted if wanted else requirement.level is Level.MUST
         if found and is_asked and requirement.party is Party.SERVER and not requirement.is_of_robustness:
             case = _find_case(bug_report.find_simplest(found))
-            role = roles.load()[case.role] if case and case.role else None
+            role = roles.load_with_packs()[case.role] if case and case.role else None
             yield Bug(server, requirement, found, suite, role, case)
 
 

@@ -34,11 +34,11 @@ def run(options: argparse.Namespace) -> str:
     Raises:
         UserError: there is no role of that name, or a pack cannot be used.
     """
-    packs.split_extensions(options.target_extension)
+    named = packs.split_extensions(options.target_extension)[1]
+    every = {**roles.load(), **roles.load_for_packs(named)}
     for name in options.names:
-        if name not in roles.load():
-            packs.load_pack_of_id(name)
-    every = roles.load()
+        if name not in every and (pack := packs.load_pack_of_id(name)):
+            every |= pack.roles
     for name in options.names:
         if name not in every:
             like = get_close_matches(name, every, n=3)

@@ -37,7 +37,7 @@ def format_proposed_limits(proposed: Limits) -> str:
 
 def format_roles_table(found: Mapping[str, Placement]) -> str:
     """Return the TOML table of roles and their models, or a comment if no model fills any role."""
-    every = [name for name, role in roles.load().items() if not role.pack]
+    every = roles.load()
     missing = [role for role in every if role not in found]
     of_packs = [role for role in found if role not in every]
     if not found:

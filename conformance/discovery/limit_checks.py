@@ -15,7 +15,7 @@ from conformance.discovery.offered_extensions import request_model_metadata, sen
 from conformance.roles.declared_limits import find_excess, find_excess_of_role
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec
-from conformance.roles.roles import load as load_roles
+from conformance.roles.roles import load_with_packs as load_roles
 from conformance.spec.text import escape_text
 from conformance.transport.settings import SettingsError
 from conformance.transport.target import Target

@@ -43,7 +43,7 @@ def discover_roles(
         SettingsError: `placements` names a model that the target does not serve.
     """
     result = DiscoveryResult()
-    every = {name: role for name, role in load_roles().items() if not role.pack}
+    every = load_roles()
     own = _select_placements(placements, every)
     names = [placement.model for placement in own.values()] if own else every
     offered_extensions.read_server_metadata(target, result, names)

@@ -56,13 +56,14 @@ def export(
         names: names of the roles; by default all roles that the format can serve.
         prefix: prepended to the name of each role, to form the name of its model.
         without: datatypes that this server lacks, in addition to those that the format lacks.
-        packs: the loaded packs that the role map names, so that it can have their roles.
+        packs: the loaded packs whose roles are exported as well; the role map names them.
 
     Raises:
         ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
     """
     server_format = FORMATS[format_name]
-    chosen, left_out = _choose_roles(server_format, list(dict.fromkeys(names)), list(without))
+    known = {**roles.load(), **roles.load_for_packs(packs)}
+    chosen, left_out = _choose_roles(server_format, known, list(dict.fromkeys(names)), list(without))
     if not _PREFIX.fullmatch(prefix):
         raise ExportError(f"the prefix {prefix!r} cannot begin the name of a model: use A-Z a-z 0-9 _ - .")
     models = {role.name: prefix + role.name for role in chosen}
@@ -74,9 +75,10 @@ def export(
     return ExportResult(models, left_out)
 
 
-def _choose_roles(server_format: Format, names: list[str], without: list[str]) -> tuple[list[Role], Mapping[str, str]]:
+def _choose_roles(
+    server_format: Format, known: Mapping[str, Role], names: list[str], without: list[str]
+) -> tuple[list[Role], Mapping[str, str]]:
     """Return the roles to write, and the reasons for omitted roles; a role that the user named is never omitted."""
-    known = roles.load()
     for name in names:
         if name not in known:
             close = get_close_matches(name, known)

@@ -30,7 +30,7 @@ def is_offered(case: Case, offered: Collection[str], transports: Collection[str]
     if not (own.is_of_pack or check.is_over_grpc or {*OVER_HTTP, PROTOCOL} & set(offered)):
         return False
     role = case.role
-    has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load()[role].is_json_capable
+    has_form = check.is_over_grpc or role is None or BINARY in offered or roles.load_with_packs()[role].is_json_capable
     used = {*row.needs} if own.is_of_pack else {own.extension, *row.needs}  # a pack was asked for by name
     return has_form and set(check.over) <= set(transports) and used <= {PROTOCOL, *offered}
 

@@ -124,7 +124,7 @@ def _iterate_rows_without_verdict(results: Iterable[CheckResult]) -> Iterator[Un
 
 
 def _exceeds_limits(case: Case, discovery_result: DiscoveryResult) -> bool:
-    role = roles.load().get(case.role or "")
+    role = roles.load_with_packs().get(case.role or "")
     return role is not None and find_excess_of_role(discovery_result.limits, role) is not None
 
 
@@ -168,7 +168,7 @@ def _is_fallback_row(row: UnjudgedRow) -> bool:
 
 
 def _is_optional_role(name: str) -> bool:
-    role = roles.load().get(name)
+    role = roles.load_with_packs().get(name)
     return role is not None and role.is_optional
 
 

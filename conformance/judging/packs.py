@@ -231,7 +231,7 @@ def _read_roles(folder: Path, name: str) -> dict[str, Role]:
     for role in found.values():
         if not role.name.startswith(f"{name}_"):
             raise PackError(f"{ROLES}: {role.name} does not begin with {name}_")
-        if role.name in roles.load():
+        if role.name in roles.load_with_packs():
             raise PackError(f"{ROLES}: there is another role {role.name}")
         _expect_computable(role)
     return found
@@ -304,7 +304,7 @@ def _expect_usable_checks(
 ) -> None:
     checks.expect_unique_ids(made)
     cited = {each for check in made for case in check.cases for each in case.requirements}
-    known = {*own_roles, *(role.name for role in roles.load().values() if not role.pack)}
+    known = {*own_roles, *roles.load()}
     for check in made:
         if check.area != name or len(check.over) != 1 or check.judges_discovery:
             raise PackError(

@@ -13,7 +13,7 @@ from conformance.discovery.offered_extensions import find_missing_service
 from conformance.judging.row_judge import RowOutcome, no_verdict
 from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.model import Model
-from conformance.roles.roles import load as load_roles
+from conformance.roles.roles import load_with_packs as load_roles
 from conformance.spec.check import Case, Check
 from conformance.spec.extensions import GRPC, HTTP, OVER_HTTP, PROTOCOL
 from conformance.spec.outcome import Outcome, ReasonKind

@@ -91,7 +91,7 @@ def _format_roles(discovery_result: DiscoveryResult) -> Iterator[str]:
     if found or discovery_result.other_models:
         # a user's own model may have the name of a role, and is judged as that role
         which = f" ({escape_text(', '.join(found), 80)})" if len(found) <= MAX_NAMED_ROLES else ""
-        yield f"roles       {len(found)} of {len(roles.load())} filled{which if found else ''}"
+        yield f"roles       {len(found)} of {len(roles.load_with_packs())} filled{which if found else ''}"
         yield from (f"{'':12}{line}" for line in discovery_result.describe_other_models())
 
 

@@ -16,7 +16,7 @@ from conformance.wire.datatypes import DATATYPES, has_json_form, lookup
 MAX_BATCH = 64
 
 
-# The roles of loaded packs, by name.
+# The roles of loaded packs, by name; `load` does not return them.
 _OF_PACKS: dict[str, Role] = {}
 # Datatypes without a JSON form: a server may refuse them in JSON.
 BINARY_ONLY = frozenset(datatype.name for datatype in DATATYPES.values() if not datatype.has_json_form)
@@ -80,9 +80,15 @@ class Role:
         )
 
 
+@cache
 def load() -> Mapping[str, Role]:
-    """Return name -> role, in the order of `roles.toml`, and then the roles of loaded packs."""
-    return {**_load_own(), **_OF_PACKS} if _OF_PACKS else _load_own()
+    """Return name -> role for the roles of the suite, in the order of `roles.toml`."""
+    return parse_roles(data_files.load_toml("roles/roles.toml"))
+
+
+def load_with_packs() -> Mapping[str, Role]:
+    """Return name -> role for the roles of the suite, and then for those of loaded packs."""
+    return {**load(), **_OF_PACKS} if _OF_PACKS else load()
 
 
 def load_for_packs(packs: Collection[str]) -> Mapping[str, Role]:
@@ -91,13 +97,8 @@ def load_for_packs(packs: Collection[str]) -> Mapping[str, Role]:
 
 
 def add_roles_of_pack(found: Mapping[str, Role]) -> None:
-    """Let `load` return the roles of a pack as well."""
+    """Let `load_with_packs` return the roles of a pack as well."""
     _OF_PACKS.update(found)
-
-
-@cache
-def _load_own() -> Mapping[str, Role]:
-    return parse_roles(data_files.load_toml("roles/roles.toml"))
 
 
 @cache

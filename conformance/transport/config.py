@@ -213,12 +213,12 @@ def _build_table(tensor: UserTensor) -> dict[str, Any]:
 
 
 def _parse_placement(role: str, entry: str | Mapping[str, Any], limits: Limits) -> Placement:
-    _expect_known_name(role, roles.load(), "roles", "role")
-    if excess := find_excess_of_role(limits, roles.load()[role]):
+    _expect_known_name(role, roles.load_with_packs(), "roles", "role")
+    if excess := find_excess_of_role(limits, roles.load_with_packs()[role]):
         raise SettingsError(f"roles.{role}: the role has {excess[1]}, beyond limits.{excess[0]}: remove one of the two")
     if isinstance(entry, str):
         return Placement(entry)
-    found = roles.load()[role]
+    found = roles.load_with_packs()[role]
     for member, specs in (("inputs", found.inputs), ("outputs", found.outputs)):
         for name in entry.get(member, {}):
             _expect_known_name(name, [spec.name for spec in specs], f"roles.{role}.{member}", "tensor")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from conformance.roles.declared_limits import Limits
 from conformance.roles.model import Model
 from conformance.roles.placement import Placement
-from conformance.roles.roles import load as load_roles
+from conformance.roles.roles import load_with_packs as load_roles
 from conformance.spec.extensions import GRPC, HTTP
 from conformance.transport import hostile_sending, sockets
 from conformance.transport.broken_request import BrokenRequest, is_broken, is_busy, is_retryable, read_retry_after

@@ -197,16 +197,16 @@ def test_on_a_cluster_secrets_are_not_looked_up_here(tmp_path: Path) -> None:
 
 
 def test_roles_of_a_pack_are_known_where_the_pack_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "_LOADED", {})
+    monkeypatch.setattr(roles, "_OF_PACKS", {})
     text = '[targets.a]\nurl = "http://a"\nextensions = ["little"]\nroles.little_texts = "texts"\n'
     assert unit(tmp_path, text, here=False).name == "a"
     with pytest.raises(FleetError, match=r"extensions: unknown 'little'"):
         unit(tmp_path, text)
     tensors = '[{ name = "X", datatype = "BYTES", shape = [-1] }]'
     role = f'[little_texts]\npurpose = "x"\ncompute = "identity"\ninputs = {tensors}\noutputs = {tensors}\n'
-    write_pack(tmp_path / "installed", {"roles.toml": role})
+    write_pack(tmp_path / "installed", {"roles.toml": role}, package="oip_fleet_pack")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    monkeypatch.setattr(packs, "_LOADED", {})
-    monkeypatch.setattr(roles, "_OF_PACKS", {})
     assert unit(tmp_path, text).name == "a"
 
 
