@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -537,3 +538,20 @@ def test_the_pack_of_an_id_is_the_one_with_the_longest_name(
     monkeypatch.setattr(packs, "load", loaded.append)
     packs.load_pack_of_id(identity)
     assert loaded == [name]
+
+
+def test_the_suite_has_no_rows_for_the_role_of_a_pack(tmp_path: Path) -> None:
+    """Checks have a row for each role; here they are imported after the pack was loaded."""
+    write_pack(tmp_path, WHOLE)
+    program = (
+        "from conformance.judging import packs; from conformance import checks; packs.load('little'); "
+        "print([row.id for check in checks.load() for row in check.rows if row.role == 'little_texts'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
