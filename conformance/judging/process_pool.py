@@ -188,6 +188,8 @@ class ProcessPool:
 
     def _judge_in_processes(self, rows: Sequence[Case], processes: int) -> dict[int, _Found]:
         """Return what forked processes found, by the places of the rows; without rows that no process ended."""
+        import jsonschema  # noqa: F401 - slow to import: once here, not by each process that a row of documents falls to
+
         context = multiprocessing.get_context("fork")
         self.session.target.settings.rate_limit.share(context)
         shared = _SharedState(context.Value("i", 0), context.RawValue("b", 0), self._good_probes)
