@@ -1,19 +1,18 @@
-"""Which candidate rows of the profile quick see which fault, kept in a file so that only new pairs are run.
+"""Which rows see which fault, and what each row costs, kept in a file so that only new pairs are run.
 
-Candidates are the rows that first saw a fault in the kill matrix, and a few rows of each check and requirement.
+Every row is run on each fault that breaks one of its requirements, so that the rows of the profile quick are chosen
+among all rows. Rows that have crashed servers are not run; those that saw a fault in the kill matrix are known.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
 from time import monotonic
-from zlib import crc32
 
 from conformance.judging.selection import Subjects, list_profile_rows
 from conformance.spec.check import Case
@@ -26,8 +25,7 @@ from tests.support.sightings import judge_rows, see, serve_grpc
 from tests.support.step_tracing import Rows
 
 RECORD = SEEN_BY.with_name("quick_record.json")
-DRAWN_ROWS = 4  # candidates of each check, besides those that have seen a fault
-MAX_ROWS_OF_BROAD = 40  # candidates that are tried on a fault that breaks nearly everything
+MAX_ROWS_OF_BROAD = 40  # rows that are tried on a fault that breaks nearly everything
 TIMES = 3  # a row costs the least time of so many runs
 
 Key = tuple[str, str]  # the ids of check and row
@@ -43,7 +41,7 @@ class FaultRecord:
 
 @dataclass(slots=True)
 class Record:
-    """The candidates with their costs in milliseconds, each rounded up to a power of two, and what they see."""
+    """The rows with their costs in milliseconds, each rounded up to a power of two, and what they see."""
 
     costs: dict[Key, int] = field(default_factory=dict)
     faults: dict[str, FaultRecord] = field(default_factory=dict)
@@ -54,31 +52,6 @@ def list_server_rows() -> dict[Key, Case]:
     """Return every row for servers, hostile and dangerous ones too, by its ids."""
     every = list_profile_rows("certify", dangerous=True, subjects=Subjects(robustness=True), transports=TRANSPORTS)
     return {case.ids: case for case in every}
-
-
-def add_candidates(rows: Mapping[Key, Case], seen: Iterable[Key]) -> list[Key]:
-    """Return candidates in the order of the suite: the rows seen, and some of each check and of each requirement."""
-    chosen = (set(seen) & set(rows)) | draw_rows(rows)
-    named: set[str] = set()
-    for key in [*sorted(chosen), *rows]:
-        case = rows[key]
-        names = {case.check.id, *case.requirements}
-        if not case.row.dangerous and (key in chosen or not names <= named):
-            chosen.add(key)
-            named |= names
-    return [key for key in rows if key in chosen]
-
-
-def draw_rows(rows: Mapping[Key, Case]) -> set[Key]:
-    """Return a few rows of each check, which stay the same when other rows are added."""
-    taken: Counter[str] = Counter()
-    drawn = set()
-    for key in sorted(rows, key=lambda key: crc32(" ".join(key).encode())):
-        check, row = rows[key]
-        if taken[check.id] < DRAWN_ROWS and not (row.dangerous or is_walk(check)):
-            taken[check.id] += 1
-            drawn.add(key)
-    return drawn
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
@@ -122,9 +95,10 @@ def _group_rows(keys: Iterable[Key]) -> dict[str, list[str]]:
 
 
 def update_record(record: Record) -> Record:
-    """Return a record of the faults and candidates of today; what the given one does not know is run."""
+    """Return a record of the faults and rows of today; what the given one does not know is run."""
     known, seen = faults.load(), read_seen_by()
-    keys = add_candidates(list_server_rows(), (key for name in known for key in seen.get(name, ())))
+    have_seen = {key for name in known for key in seen.get(name, ())}
+    keys = [key for key, case in list_server_rows().items() if key in have_seen or not case.row.dangerous]
     new = [key for key in keys if key not in record.costs]
     jobs = {name: _list_untried(fault, keys, new, record) for name, fault in known.items()}
     tried = _run({name: rows for name, rows in jobs.items() if rows})
@@ -146,7 +120,7 @@ def _known_rows(fault: Fault, record: Record) -> set[Key]:
 
 
 def _list_untried(fault: Fault, keys: list[Key], new: Collection[Key], record: Record) -> list[Key]:
-    """Return the candidates that may see a fault and were not run on it."""
+    """Return the rows that may see a fault and were not run on it."""
     one = record.faults.get(fault.name)
     is_new = one is None or one.breaks != fault.breaks
     fitting = [key for key in keys if may_see(fault, list_server_rows()[key])]
@@ -165,7 +139,7 @@ def may_see(fault: Fault, case: Case) -> bool:
 
 
 def _run(jobs: Mapping[str, list[Key]]) -> dict[str, set[Key]]:
-    """Return for each fault those of its candidates that see it."""
+    """Return for each fault those of its rows that see it."""
     if not jobs:
         return {}
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
