@@ -39,7 +39,7 @@ COST_OF_A_ROW_MS = 3  # of each row besides its own: in a process of its own it 
 DEFAULT_COST_MS = 4  # of rows of clients, and of rows that have crashed servers
 # Most of the budget is what known faults and checks need. The rest goes to rows of about a millisecond each, which see
 # what nobody knows yet; `python -m tests.support.quick_share` measures how much of it.
-BUDGET_MS, BUDGET_OF_CLIENTS_MS = 9000, 1800
+BUDGET_MS, BUDGET_OF_CLIENTS_MS = 9500, 1800
 # A fault that nobody knows yet resembles known ones: rows of so many checks see each, and each further one weighs less.
 CHECKS_OF_A_FAULT = 4
 FIRST, AGAIN = 18, 6

@@ -19,7 +19,7 @@ from tests.support.quick_record import Record, list_server_rows, read_record
 from tests.support.quick_rows import BUDGET_MS, choose_server_rows, is_usual
 
 PARTS = 10
-BUDGETS_MS = range(BUDGET_MS - 2000, BUDGET_MS + 5000, 1000)
+BUDGETS_MS = range(BUDGET_MS - 2000, BUDGET_MS + 4000, 1000)
 
 Group = Set[str]  # names of faults
 
