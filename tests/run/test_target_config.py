@@ -57,7 +57,7 @@ def test_a_map_is_the_whole_map(tmp_path: Path, reference: str) -> None:
     )
     assert shown is not None
     assert re.fullmatch(r"MUSTs that these rows leave unjudged: \d+\.", shown[2])
-    assert "\n      identity_fp16  " in run.stdout
+    assert "\n      multi  " in run.stdout
 
 
 def test_a_role_on_a_model_that_is_not_there_ends_the_run(tmp_path: Path, reference: str) -> None:
