@@ -61,6 +61,9 @@ answers_cached_by_the_first_page_of_the_body = cache_answers(_use_first_page).sa
 answers_cached_without_the_inference_header = cache_answers(
     lambda http, body: (http.url.path, body) if http.headers.get(HEADER, "").isdecimal() else None
 ).says("The server caches an answer by the path and the body, but not by the inference header.")
+answers_cached_without_the_shape = cache_answers(
+    lambda http, body: (http.url.path, http.headers.get(HEADER), re.sub(rb'"shape": ?\[[1-9][0-9, ]*\]', b"", body))
+).says("The server caches an answer by the path and the body, but not by the shapes in the body.")
 answers_cached_without_the_path = cache_answers(
     lambda http, body: (http.headers.get(HEADER), body) if PAGE_BYTES < len(body) <= 16 * PAGE_BYTES else None
 ).says("The server caches answers to bodies of 4 to 64 KiB without the path, so all models share them.")
