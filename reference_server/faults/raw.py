@@ -116,9 +116,9 @@ def raw_body_fills_the_first_of_several_inputs(original: Any, model: Model, body
     return {first.name: Tensor(first.datatype, elements.shape, elements), **empty}
 
 
-raw_shape_is_flat = steps.DEDUCE_SHAPE.after(
-    ("RAW-ONE-VARIABLE", "OIP-ANSWER"), lambda shape: (math.prod(shape),)
-).says("The server gives a raw input one dimension, the number of its elements, whatever the model declares.")
+raw_shape_is_flat = steps.DEDUCE_SHAPE.after("RAW-ONE-VARIABLE", lambda shape: (math.prod(shape),)).says(
+    "The server gives a raw input one dimension, the number of its elements, whatever the model declares."
+)
 
 
 @fault(steps.DEDUCE_SHAPE, breaks="RAW-TWO-VARIABLES")
@@ -146,7 +146,7 @@ def raw_batch_grows_with_the_body(original: Any, model: Model, body: bytes) -> I
 
 
 raw_batch_dimension_is_left_out = steps.PARSE_BODY.after(
-    ("RAW-BATCH-OF-ONE", "OIP-ANSWER"),
+    "RAW-BATCH-OF-ONE",
     on_each(lambda tensor: replace(tensor, shape=tensor.shape[1:])),
     when=lambda model: model.batching,
 ).says("The server omits the batch dimension of a raw input when the model batches.")

@@ -154,12 +154,21 @@ def expect_output(case: Case, model: Model, reply: Reply, output: ExpectedOutput
         right, reply.answer.output(output.name), reply.body, through_json=_has_json_inputs(case) or None
     )
     if found:
-        # The interpretation of a raw BYTES body is advice; another interpretation gives another element.
-        about = "RAW-BYTES-BODY" if "RAW-BYTES-BODY" in case.requirements else "OIP-ANSWER"
+        about = "OIP-ANSWER" if case.json_length else _attribute_raw_output(case, model, right, reply)
         tensors = [_decode_output(model, one) for one in case.outputs if one.classes is None]
         about = "BIN-ORDER-O" if are_outputs_reordered(tensors, reply) else about
         about = attribution.attribute_unreadable_output(reply, output.name) or about
         raise UnmetError(found.expected, found.actual, reply, requirement=about, offset=found.offset, tensor=right)
+
+
+def _attribute_raw_output(case: Case, model: Model, right: Tensor, reply: Reply) -> str:
+    """Return the requirement that a wrong output violates, if it is the answer to a raw request."""
+    if "RAW-BYTES-BODY" in case.requirements:
+        return "RAW-BYTES-BODY"  # advice: another interpretation of such a body gives another element
+    output = reply.answer.output(right.name)
+    if output is None or tuple(output.shape or ()) == right.shape:
+        return "OIP-ANSWER"
+    return "RAW-BATCH-OF-ONE" if model.role.batching else "RAW-ONE-VARIABLE"
 
 
 def _decode_output(model: Model, output: ExpectedOutput) -> Tensor:
