@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import zlib
 from collections.abc import Callable, Sequence
@@ -42,6 +43,11 @@ trailers_end_in_a_parser_error = steps.DATA_RECEIVED.instead(
 ).says("The HTTP library refuses a chunked request with trailer fields with 400 and no body.")
 answers_close_the_connection = steps.FRAME.after((), set_headers(Connection="close")).says(
     "The server closes the connection after every answer, with `Connection: close`."
+)
+
+_replicas = itertools.cycle(("this-one", "the-other"))
+replicas_have_different_names = steps.DESCRIBE_SERVER.after((), lambda answer: answer | {"name": next(_replicas)}).says(
+    "Two replicas behind one address answer in turn, and have different names."
 )
 
 
