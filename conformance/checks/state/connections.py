@@ -142,7 +142,10 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
     alone = {message.path: target.send(message) for message in reads}
     inference = [_make_good_request(model, "json", 1)]
     messages = [*(inference if BEFORE in places else ()), *reads, *(inference if BEHIND in places else ())]
-    for message, reply in zip(messages, target.send_on_one_connection(messages, pipelined=True), strict=False):
+    replies = target.send_on_one_connection(messages, pipelined=True)
+    # The requests behind a POST that get no answer leave theirs to later ones.
+    about = AFTER_POST if BEFORE in places and any(map(_is_silent, replies)) else "HTTP-PIPELINE"
+    for message, reply in zip(messages, replies, strict=False):
         if reply.has_ended_unanswered:  # which is allowed
             return
         if BEFORE in places:
@@ -150,12 +153,12 @@ def pipelined_reads_are_answered_in_order(target: Target, model: Model, places: 
         elif _is_silent(reply) and any(map(_is_silent, target.send_on_one_connection(messages))):
             raise BlockedError("the same requests are not answered one after another on one connection either")
         if message not in reads:
-            expect_own_answer(target, reply, model, 4, 1, "HTTP-PIPELINE")
+            expect_own_answer(target, reply, model, 4, 1, about)
         elif is_busy(reply) or is_busy(alone[message.path]):  # a server may limit the rate of requests
             continue
         elif not _is_answer_to(target, message, reply, alone[message.path]):
             expected = f"the answer to {message.path}: {escape_text(alone[message.path].outcome())}"
-            raise expect(reply, "HTTP-PIPELINE").unmet(expected, escape_text(reply.outcome()))
+            raise expect(reply, about).unmet(expected, escape_text(reply.outcome()))
 
 
 def _expect_no_silence(reply: Reply) -> None:
