@@ -4,10 +4,11 @@
 1. Requirements with a failure pattern that explains many rows. "Many" is at least the number of failing rows that no
    pattern explains, in the requirement with the most such rows.
 2. Other requirements: those about wrong requests (`Concern.REFUSAL`) after the others, which every client notices; of
-   each kind first those with a successful answer whose values are wrong, since nothing tells a client so; then the
-   protocol before its extensions, then those of several failing rows before those of one, then by the share of their
-   rows that fail. The share counts for less if a requirement has few rows. Requirements that fail only in golden cases
-   come after the others of their kind, and so do relations, which do not tell which of two answers is wrong.
+   each kind first those whose bugs make other answers wrong (`SPREADING`), then those with a successful answer whose
+   values are wrong, since nothing tells a client so; then the protocol before its extensions, then those of several
+   failing rows before those of one, then by the share of their rows that fail. The share counts for less if a
+   requirement has few rows. Requirements that fail only in golden cases come after the others of their kind, and so do
+   relations, which do not tell which of two answers is wrong.
 3. Requirements whose failing rows are explained by the patterns of other requirements.
 
 A golden case tests many requirements at once. If a dedicated check of one of these requirements fails as well,
@@ -39,6 +40,8 @@ RELATIONS = (
     "GRPC-SAME-AS-HTTP",
     "GRPC-CLS-SAME-AS-HTTP",
 )
+# Requirements whose bugs make the answers to other requests wrong as well, the most basic first.
+SPREADING = ("HTTP-LENGTH", "OIP-ISOLATION")
 _USUAL_TYPES = frozenset({"application/json", "application/octet-stream"})
 NO_VERDICT = (Outcome.NOT_APPLICABLE, Outcome.BLOCKED, Outcome.ERROR)
 
@@ -156,7 +159,7 @@ def _count_judged_rows(checks: Sequence[ReportRow]) -> Counter[str]:
     return Counter(name for check in checks if check["outcome"] not in NO_VERDICT for name in check["requirements"])
 
 
-def _compute_urgency(block: Block) -> tuple[bool, bool, bool, int, bool, float, int]:
+def _compute_urgency(block: Block) -> tuple[bool, int, bool, bool, int, bool, float, int]:
     """Return a sort key for blocks, most urgent first.
 
     A bug that meets other requests by chance fails a row here and there, of requirements that it does not break.
@@ -167,8 +170,10 @@ def _compute_urgency(block: Block) -> tuple[bool, bool, bool, int, bool, float, 
     # No dedicated check shows what is wrong.
     is_vague = _is_golden(block.first.rows[0]) or block.requirement in RELATIONS
     share = block.count / (block.judged + ADDED_ROWS)
+    name = block.requirement.partition("/")[0]
     return (
         entry is not None and entry.concern is Concern.REFUSAL,
+        SPREADING.index(name) if name in SPREADING else len(SPREADING),
         not block.corrupts_values,
         is_vague,
         depth,

@@ -35,11 +35,12 @@ def test_a_row_that_ends_the_server_is_first() -> None:
     assert names(*rows) == [("OIP-ALIVE-LEGAL", 1), ("OIP-ERROR", 1)]
 
 
-def test_wrong_values_are_first_and_missing_refusals_last() -> None:
+def test_what_spreads_is_first_then_wrong_values_and_missing_refusals_last() -> None:
     wrong = failed("walk.x", "a", "BIN-DATATYPES-O")
     wrong["failure"]["wrong_values"] = True
-    rows = [failed("errors.x", "a", "OIP-REFUSAL"), failed("json.x", "a", "OIP-ID"), wrong]
-    assert [name for name, _ in names(*rows)] == ["BIN-DATATYPES-O", "OIP-ID", "OIP-REFUSAL"]
+    rows = [failed("json.x", "a", name) for name in ("OIP-REFUSAL", "OIP-ID", "OIP-ISOLATION", "HTTP-LENGTH")]
+    expected = ["HTTP-LENGTH", "OIP-ISOLATION", "BIN-DATATYPES-O", "OIP-ID", "OIP-REFUSAL"]
+    assert [name for name, _ in names(*rows, wrong)] == expected
 
 
 def test_rows_of_several_checks_are_one_block() -> None:
