@@ -18,7 +18,7 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.judging.reused_answers import ISOLATION, find_reuse
 from conformance.judging.row_judge import RowError, RowOutcome, is_wrong_request_answered, name_requirement, no_verdict
 from conformance.judging.row_models import RowModels, conclude_not_applicable
-from conformance.judging.unanswered_requests import find_option_cause, find_refusal_cause
+from conformance.judging.unanswered_requests import find_missing_error, find_option_cause, find_refusal_cause
 from conformance.judging.wrong_values import find_value_cause
 from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP
@@ -109,7 +109,7 @@ class ControlChecks:
         model, named = self.models.build_model(case), name_requirement(case, error)
         try:
             found = find_option_cause(self.target, model, error, named) if model else None
-            return found or find_refusal_cause(self.target, error, named)
+            return found or find_refusal_cause(self.target, error, named) or find_missing_error(error, named)
         except (TargetLostError, NotRecordedError):
             return None
 

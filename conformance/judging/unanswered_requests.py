@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from conformance.expect.attribution import LENGTH, attribute_missing_answer
+from conformance.expect.refusals import ERROR
 from conformance.expect.unmet import UnmetError
 from conformance.judging.control_request import (
     RequestContent,
@@ -20,10 +21,11 @@ from conformance.judging.control_request import (
     find_stand_in,
     read_request_content,
 )
+from conformance.judging.crashes import ALIVE
 from conformance.judging.server_limits import RANKED_DATATYPE
 from conformance.roles.model import Model
 from conformance.spec.extensions import GRPC, HTTP
-from conformance.spec.ledger import Concern, get_requirement
+from conformance.spec.ledger import Concern, Level, get_requirement
 from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import FailureKind, Reply
 from conformance.transport.send_options import PLAIN
@@ -38,7 +40,8 @@ _AREAS_ABOUT_STATE = ("state", "errors")
 _JSON_MARKS = b'{}[]",:'
 _WITHOUT_MARKS = bytes.maketrans(_JSON_MARKS, b"x" * len(_JSON_MARKS))
 _LARGEST_ELEMENT = 8  # bytes
-_UNANSWERED = (FailureKind.TIMEOUT, FailureKind.CLOSED, FailureKind.BROKEN, FailureKind.STATUSLESS)
+_ENDED = (FailureKind.CLOSED, FailureKind.BROKEN)
+_UNANSWERED = (FailureKind.TIMEOUT, *_ENDED, FailureKind.STATUSLESS)
 # Requirements about the length of an answer, whatever cuts it off.
 _LENGTHS = (LENGTH, "BIN-CONTENT-LENGTH")
 # Requirement -> that of the option whose simple request may be refused for the same reason: its path or method, its
@@ -68,6 +71,20 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
             unmet.actual += f"; {control}"
             return unmet
     return None
+
+
+def find_missing_error(unmet: UnmetError, named: str) -> UnmetError | None:
+    """Return the violation if a wrong request got no answer where a MUST wants it refused, else None.
+
+    Such a server misreads nothing, so that it meets the requirement of the row: what lacks is the error.
+    """
+    entry, reply = get_requirement(named), unmet.reply
+    if reply is None or reply.is_over_grpc or reply.status is not None or entry.level != Level.MUST:
+        return None
+    if entry.concern is not Concern.REFUSAL or named == ALIVE or not reply.has_failed(FailureKind.TIMEOUT, *_ENDED):
+        return None
+    unmet.requirement = ERROR
+    return unmet
 
 
 def find_option_cause(target: Target, model: Model, unmet: UnmetError, named: str) -> UnmetError | None:
@@ -100,7 +117,7 @@ def _name_cause(option: _Option, reply: Reply) -> str:
     A silence, an answer that is cut off, and the end of a connection for the tensors alone or for an option that the
     server may decline, have requirements of their own.
     """
-    is_closed = reply.status is None and reply.has_failed(FailureKind.CLOSED, FailureKind.BROKEN)
+    is_closed = reply.status is None and reply.has_failed(*_ENDED)
     if reply.is_refusal or (is_closed and option.words and not option.may_be_declined):
         return option.requirement
     return attribute_missing_answer(reply)
