@@ -118,7 +118,9 @@ def pipelined_requests_are_answered_in_order(
         if position == 1 and bad:
             _expect_bad_request_refused(reply)
         else:
-            expect_own_answer(target, reply, model, 3 + position, position, "HTTP-PIPELINE")
+            has_failed = position > 1 and bad is not None and (reply.status or 0) >= 500
+            about = "OIP-ALIVE" if has_failed else "HTTP-PIPELINE"
+            expect_own_answer(target, reply, model, 3 + position, position, about)
 
 
 BEFORE, BEHIND = "before", "behind"  # where inferences are, seen from the reads
