@@ -100,7 +100,7 @@ one_class_more_than_asked = steps.CLASSIFY.before("CLS-COUNT", count=lambda coun
     "The server returns one class more than requested."
 )
 as_many_classes_as_scores_refused = steps.CLASSIFY.refuse(
-    ("CLS-PARAMETER", "OIP-ANSWER"), lambda tensor, count: count == tensor.elements.size > 2
+    "CLS-PARAMETER", lambda tensor, count: count == tensor.elements.size > 2
 ).says("The server refuses as many classes as the output has scores, if these are more than two.")
 shape_has_the_count_asked_for = steps.ENCODE_OUTPUT.change_entry(
     "CLS-COUNT-ABOVE",

@@ -111,7 +111,8 @@ def list_extensions(case: Case) -> tuple[str, ...]:
 
 def expect_case_answer(case: Case, model: Model, reply: Reply) -> None:
     """Expect the outputs that a case prescribes, as JSON or binary data, with its values, framing and id."""
-    expect(reply, "OIP-ANSWER" if case.level == "MUST" else None).answered()
+    about = "CLS-PARAMETER" if any(output.classes for output in case.outputs) else "OIP-ANSWER"
+    expect(reply, about if case.level == "MUST" else None).answered()
     if text := attribution.attribute_json_text(reply):
         reason = "; ".join(finding.described for finding in reply.answer.findings)
         raise UnmetError("JSON in UTF-8, and nothing behind it", reason, reply, requirement=text)
