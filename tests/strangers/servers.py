@@ -51,6 +51,12 @@ STRANGERS: Mapping[str, Stranger] = {
         ("gcc", "make", "libmicrohttpd-dev"),
         advice=("CLS-BOOL",),
     ),
+    "elixir": Stranger(
+        ("./start", "--port", "0", str(ROLES)),
+        ("elixir", "-e", 'File.mkdir_p!("ebin"); Kernel.ParallelCompiler.compile_to_path(Path.wildcard("lib/*.ex"), "ebin")'),
+        ("elixir",),
+        advice=("CLS-BOOL",),
+    ),
     "php": Stranger(("php", "server.php", "--port", "0", str(ROLES)), packages=("php-cli",)),
 }
 
