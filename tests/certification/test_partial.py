@@ -87,7 +87,7 @@ FORGED: dict[str, tuple[Edit, str]] = {
             found.report.update(verdict="conformant", why=[], interoperable=True),
             found.report.pop("coverage"),
         ),
-        " MUSTs are not judged: OIP-MODEL-METADATA, ",
+        " MUSTs are not judged: HTTP-LENGTH, ",
     ),
     "nothing-is-missing": (
         call_whole,

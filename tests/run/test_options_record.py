@@ -65,7 +65,8 @@ def test_each_key_is_in_the_schema_of_the_target_file_and_in_its_record() -> Non
 def test_each_subcommand_of_the_record_has_its_options() -> None:
     (top,) = [action for action in main.build_parser()._actions if action.dest == "command"]
     (below,) = [action for action in top.choices["client"]._actions if action.dest == "client_command"]  # type: ignore[index]
-    parsers = {**top.choices, **below.choices}  # type: ignore[dict-item]
+    (models,) = [action for action in top.choices["models"]._actions if action.dest == "action"]  # type: ignore[index]
+    parsers = {**top.choices, **below.choices, **models.choices}  # type: ignore[dict-item]
     for option in OPTIONS.values():
         for command in option.commands:
             assert option.name in parsers[command]._option_string_actions, command
