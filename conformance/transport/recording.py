@@ -38,11 +38,11 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]
     """
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
+    if first.startswith(packed_files.XZ_MAGIC):  # before the next test, since packed data may have any bytes
+        raise UnreadableError("is packed twice")
     if first.rstrip().endswith(b"["):
         log = _parse_log(first + b"]}}")
         return log, _read_entries(lines, log)
-    if first.startswith(packed_files.XZ_MAGIC):
-        raise UnreadableError("is packed twice")
     log = _parse_log(b"".join(chain((first,), lines)))
     return log, iter(log["entries"])
 
