@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -25,10 +26,21 @@ Act = Callable[[Peer], None]
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """See that no thread and no descriptor is left."""
-    before = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    """See that no thread and no descriptor is left; what an earlier test left may end meanwhile."""
+    threads, descriptors = set(threading.enumerate()), _list_descriptors()
     yield
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == before
+    assert set(threading.enumerate()) <= threads
+    assert _list_descriptors() <= descriptors
+
+
+def _list_descriptors() -> set[tuple[str, str]]:
+    """Return the numbers of the descriptors of this process, and what they lead to: each socket is named apart."""
+    found = set()
+    with os.scandir("/proc/self/fd") as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                found.add((entry.name, os.readlink(entry)))
+    return found
 
 
 def make_call(act: Act, *, timeout: float = WAIT_BUDGET_S) -> Reply:
