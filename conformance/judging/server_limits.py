@@ -42,6 +42,7 @@ from conformance.roles.roles import TensorSpec
 from conformance.spec.check import Case
 from conformance.spec.outcome import ReasonKind
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import NOT_IMPLEMENTED
 from conformance.transport.exchange import Reply
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -467,8 +468,8 @@ def _write_unicode_escape(character: str) -> str:
 
 
 def _is_declined(reply: Reply) -> bool:
-    """Whether the server refused a request with a status other than 5xx."""
-    return reply.is_refusal and reply.status is not None and reply.status < 500
+    """Whether the server refused a request with 4xx, or as not implemented: 501, which UNIMPLEMENTED maps to."""
+    return reply.is_refusal and reply.status is not None and (reply.status < 500 or reply.status == NOT_IMPLEMENTED)
 
 
 def _is_well_formed_refusal(reply: Reply) -> bool:

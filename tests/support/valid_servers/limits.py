@@ -266,8 +266,8 @@ floats_alone_are_ranked = rank_only("FP32", "FP64").says("The server classifies 
 fp32_alone_is_ranked = rank_only("FP32", status=422).says(
     "The server classifies only FP32, and refuses other datatypes with 422."
 )
-floats_and_int32_are_ranked = rank_only("FP32", "FP64", "INT32", "INT64", status=404).says(
-    "The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 404."
+floats_and_int32_are_ranked = rank_only("FP32", "FP64", "INT32", "INT64", status=501).says(
+    "The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 501, not implemented."
 )
 unsigned_outputs_are_not_ranked = steps.CLASSIFY.refuse(when=lambda tensor: tensor.datatype.startswith("UINT")).says(
     "The server refuses to classify unsigned integers."
@@ -332,9 +332,13 @@ grpc_ids_over_36_characters_are_refused = refuse_calls_with_ids(lambda text: len
 grpc_strings_over_100_bytes_are_refused = steps.PARSE_CALL_INPUT.refuse(when=has_long_string(100)).says(
     "The server refuses a BYTES element of more than 100 bytes."
 )
-grpc_floats_alone_are_ranked = steps.CLASSIFY_OUTPUT.refuse(
-    when=lambda output, tensor: output.classes is not None and tensor.datatype not in ("FP32", "FP64")
-).says("The server classifies only FP32 and FP64.")
+grpc_floats_alone_are_ranked = combine(
+    (),
+    steps.CLASSIFY_OUTPUT.refuse(
+        when=lambda output, tensor: output.classes is not None and tensor.datatype not in ("FP32", "FP64")
+    ),
+    replace_code("UNIMPLEMENTED"),
+).says("The server classifies only FP32 and FP64, and refuses other datatypes with UNIMPLEMENTED.")
 grpc_more_than_100_classes_are_refused = steps.CLASSIFY_OUTPUT.refuse(
     when=lambda output: (output.classes or 0) > 100
 ).says("The server refuses more than 100 classes of an output.")
