@@ -195,14 +195,17 @@ class ServerLimits:
         return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
 
     def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:
-        """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them."""
-        if reply.is_over_grpc and self._build_typed_request(found, reply) is None:
+        """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them.
+
+        It also has to accept many elements in the other form: a limit for these is none for binary data.
+        """
+        if found.size < MIN_LARGE_BYTES or (reply.is_over_grpc and self._build_typed_request(found, reply) is None):
             return False  # no control had as many bytes
         count = found.size // STAND_IN_BYTES
-        counts = (count, count + 1, 1) if found.size >= MIN_LARGE_BYTES else ()
-        requests = [build_stand_in_request(count, self._target, "binary") for count in counts]
+        requests = [build_stand_in_request(one, self._target, "binary") for one in (count, count + 1, 1)]
+        requests.append(build_stand_in_request(min(count, MAX_JSON_ELEMENTS), self._target))
         replies = [self._send_control_request(_encode_request(one, reply)) for one in requests if one is not None]
-        return [one.succeeded for one in replies] == [False, False, True]
+        return [one.succeeded for one in replies] == [False, False, True, True]
 
     def _build_equally_large_requests(
         self, found: RequestContent, reply: Reply, model: Model
