@@ -13,6 +13,7 @@ from typing import Any
 from conformance.checks.support.controls import find_answer_form
 from conformance.checks.support.documents import (
     expect_answered_call,
+    expect_described,
     expect_document,
     expect_extension_listed,
     expect_listed_once,
@@ -58,7 +59,9 @@ def classification_is_listed(target: AnyTarget) -> None:
 @check("metadata.server-metadata-is-well-formed", requirements="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
     """The server's metadata are an object with name, version and an array of extensions."""
-    expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+    reply = target.describe()
+    expect_described(reply)
+    expect_document(reply, "server_metadata", ("name", "version", "extensions"))
 
 
 # --- its models -------------------------------------------------------------------------------------------------------
@@ -79,6 +82,8 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
     """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
     target.describe(model)  # repeated metadata may differ
     reply = target.describe(model)
+    if not reply.succeeded:
+        expect_described(reply, "OIP-MODEL-METADATA" if _is_another_model_described(target, model) else "OIP-ENDPOINTS")
     document = _expect_metadata(reply)
     for member in ("inputs", "outputs"):
         expect_listed_once(reply, [item["name"] for item in document[member]])
@@ -94,6 +99,12 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
             *(target, reply, document["name"], model, "OIP-MODEL-METADATA"),
             lambda other: (target.describe(other).answer.document or {}).get("name"),
         )
+
+
+def _is_another_model_described(target: AnyTarget, model: Model) -> bool:
+    """Return whether the server describes another model."""
+    other = target.model(find_other_role(model))
+    return other is not None and target.describe(other).succeeded
 
 
 def _expect_metadata(reply: Reply) -> Mapping[str, Any]:
