@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from reference_server import app
 from reference_server.errors import InferenceError
@@ -219,6 +219,20 @@ async def requests_in_flight_are_turned_away(original: Any, service: app.Service
 async def gateway_waits_no_longer_in_flight(original: Any, service: app.Service, http: Any) -> Response:
     """A gateway answers 504 to the third of three concurrent requests, because the server takes too long."""
     return await _in_turn(original, service, http, 2, 504, 0.02)
+
+
+REQUESTS_PER_RESTART = 47
+_requests: list[int] = [0]
+
+
+def _begins_restart() -> bool:
+    _requests[0] += 1
+    return _requests[0] % REQUESTS_PER_RESTART == 0
+
+
+gateway_does_not_reach_the_server_now_and_then = steps.INFER.instead(
+    "OIP-ERROR-ELSEWHERE", lambda: HTMLResponse("<h1>502 Bad Gateway</h1>", 502), when=_begins_restart
+).says("A gateway answers 502 and a page to every 47th request, because the server is started again just then.")
 
 
 def _is_third() -> bool:
