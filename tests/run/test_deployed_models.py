@@ -61,6 +61,7 @@ VARIATIONS = {
     "raw_two_variable": "chunked-bodies-are-refused",
     "documented_mixed": "errors-close-the-connection",
     "raw_bytes_one": "strings-over-100-bytes-are-refused",
+    "raw_bytes_two": "one-element-fills-the-tensor",
 }
 LONG_WALK = "walk.every-exchange-is-right"  # each of its rows has more than a hundred requests
 MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on few models
