@@ -27,7 +27,7 @@ from conformance.transport.target import Target
 from reference_server import metadata
 from reference_server.models import Model
 from tests.support import renamed_server, sampling, unusual_models, valid_servers
-from tests.support.deployed_judging import list_bad, list_missed
+from tests.support.deployed_judging import judge_models, list_bad, list_met, list_missed
 from tests.support.few_rows import FEW_ROWS
 from tests.support.samples import select_answering
 from tests.support.sampling import judge_sample, judge_until_missed
@@ -257,6 +257,13 @@ def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str
     failures = [result.failure for result in results if result.failure]
     assert [failure.requirement for failure in failures] == list(about)
     assert failures[0].expected.startswith(f"{member} in model metadata")
+
+
+def test_classes_of_one_item_or_one_score_may_be_a_whole_output_or_a_batch() -> None:
+    with unusual_models.serve(unusual_models.ONE_ITEM, unusual_models.ONE_SCORE) as address:
+        results = judge_models(address, ("classification",), "one_item", "one_score")
+    assert list_bad(results) == []
+    assert list_met(results) >= {"CLS-COUNT", "CLS-HIGHEST", "CLS-INDEX"}
 
 
 def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
