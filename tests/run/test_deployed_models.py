@@ -14,7 +14,7 @@ from zlib import crc32
 import pytest
 
 from conformance.judging import row_models
-from conformance.judging.selection import Subjects, list_profile_rows
+from conformance.judging.selection import Subjects, find_row, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report.findings import group_by
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
@@ -407,6 +407,20 @@ def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: 
         results = judged(url, ("add_sub",))
     assert list_missed(results) == {requirement}
     assert "BIN-ORDER-I" in met(results)
+
+
+@pytest.mark.parametrize(("with_roles", "outcome"), [(False, Outcome.FAIL), (True, Outcome.BLOCKED)])
+def test_a_model_against_its_own_metadata_does_not_accuse_a_server_of_right_roles(
+    *, with_roles: bool, outcome: Outcome, url: str
+) -> None:
+    outputs = [("SUM", "INT64", (-1,)), ("DIFFERENCE", "INT32", (-1,))]
+    described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    subjects = Subjects(("add_sub",), with_roles=with_roles)
+    case = find_row("metadata.answer-has-the-declared-outputs", "deployed@add_sub", ("add_sub",))
+    assert case is not None
+    with unusual_models.describe_as(described), Session(Target(Settings(url))) as session:
+        session.discover((), subjects)
+        assert session.judge(case).outcome is outcome
 
 
 # --- as a user runs it ------------------------------------------------------------------------------------------------

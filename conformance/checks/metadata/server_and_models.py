@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.controls import find_answer_form
+from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.documents import (
     expect_answered_call,
     expect_described,
@@ -27,7 +28,7 @@ from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.placement_search import Signature, parse_signature
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.spec.check import Row, check, claim, rows
@@ -221,12 +222,35 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
 def answer_has_the_declared_outputs(target: AnyTarget, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
     signature = _read_signature(target, model)
-    declared = {spec.name: spec for spec in signature.outputs}
     reply = target.infer(_request_all_outputs(target, model))
     expect(reply).answered()
+    declared = {spec.name: spec for spec in signature.outputs}
     if missing := [name for name in declared if reply.answer.output(name) is None]:
         raise _make_missing_output_error(reply, missing[0], declared)
-    batches = _list_batch_dimensions(signature, model)
+    with block_if(lambda: _are_roles_described(target, reply), _ONE_MODEL_ALONE):
+        _expect_outputs_as_declared(reply, declared, _list_batch_dimensions(signature, model))
+
+
+# The code of a model may contradict what its author has declared.
+_ONE_MODEL_ALONE = "the answer contradicts the model's metadata, but roles with these datatypes are described right"
+
+
+def _are_roles_described(target: AnyTarget, reply: Reply) -> bool:
+    """Return whether the server describes a role right for each datatype of an answer."""
+    datatypes = {output.datatype for output in reply.answer.outputs}
+    others = [target.model(get_identity_role(datatype)) for datatype in datatypes & DATATYPES.keys()]
+    return bool(others) and all(other is not None and _is_role_described(target, other) for other in others)
+
+
+def _is_role_described(target: AnyTarget, model: Model) -> bool:
+    reply = target.describe(model)
+    return is_met(lambda: expect_described(reply)) and is_met(
+        lambda: _expect_role_described(reply, _expect_metadata(reply), model)
+    )
+
+
+def _expect_outputs_as_declared(reply: Reply, declared: Mapping[str, TensorSpec], batches: Collection[int]) -> None:
+    """Expect the outputs of an answer to be among those of the metadata, with their datatypes and shapes."""
     for output in reply.answer.outputs:
         spec = declared.get(output.name)
         if spec is None:
