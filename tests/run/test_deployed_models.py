@@ -259,6 +259,18 @@ def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str
     assert failures[0].expected.startswith(f"{member} in model metadata")
 
 
+def test_arrays_that_metadata_leave_out_count_as_empty() -> None:
+    honest, given = metadata.describe_model, {"picky": {"X": UserTensor((2,), [7.5, 8.25], "FP32")}}
+
+    def describe(model: Model) -> dict[str, Any]:
+        return {name: member for name, member in honest(model).items() if name in ("name", "platform")}
+
+    with unusual_models.serve(unusual_models.PICKY) as address, mock.patch.object(metadata, "describe_model", describe):
+        results = judge_models(address, ("metadata",), "picky", given=given)
+    assert list_bad(results) == []
+    assert "OIP-MODEL-METADATA" in list_met(results)
+
+
 def test_classes_of_one_item_or_one_score_may_be_a_whole_output_or_a_batch() -> None:
     with unusual_models.serve(unusual_models.ONE_ITEM, unusual_models.ONE_SCORE) as address:
         results = judge_models(address, ("classification",), "one_item", "one_score")

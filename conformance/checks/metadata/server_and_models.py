@@ -102,6 +102,9 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
         )
 
 
+_ARRAYS = frozenset({"inputs", "outputs"})
+
+
 def _is_another_model_described(target: AnyTarget, model: Model) -> bool:
     """Return whether the server describes another model."""
     other = target.model(find_other_role(model))
@@ -109,9 +112,14 @@ def _is_another_model_described(target: AnyTarget, model: Model) -> bool:
 
 
 def _expect_metadata(reply: Reply) -> Mapping[str, Any]:
-    """Expect the metadata of a model, with every member of a valid type; return them."""
+    """Expect the metadata of a model, with every member of a valid type; return them.
+
+    Arrays of tensors that are left out count as empty, which the OpenAPI file allows.
+    """
     if not reply.is_over_grpc:
-        return expect_document(reply, "model_metadata", ("name", "versions", "platform", "inputs", "outputs"))
+        arrays = _ARRAYS & (reply.answer.document or dict.fromkeys(_ARRAYS)).keys()
+        document = expect_document(reply, "model_metadata", ("name", "versions", "platform", *arrays))
+        return {name: [] for name in _ARRAYS} | document
     expect_answered_call(reply)
     document = reply.answer.document or {}
     if not document["name"]:
@@ -270,10 +278,11 @@ def _read_signature(target: AnyTarget, model: Model) -> Signature:
         NotApplicableError: the metadata list no tensors, so that they declare nothing.
         BlockedError: the metadata cannot be read; other checks report that.
     """
-    signature = parse_signature(target.describe(model))
-    if signature is None:
+    reply = target.describe(model)
+    signature, document = parse_signature(reply), reply.answer.document
+    if signature is None and (document is None or _ARRAYS & document.keys()):
         raise BlockedError(f"no readable metadata of {model.name}")
-    if not signature.names:
+    if signature is None or not signature.names:
         raise NotApplicableError(f"the metadata of {model.name} list no tensors")
     return signature
 
