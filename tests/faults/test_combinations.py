@@ -53,6 +53,12 @@ FAULTY = (
         ("state.cancelled-answer-harms-no-other", "binary"),
         "OIP-ISOLATION",
     ),
+    (
+        "raw-tensors-of-a-page-refused",
+        "empty-raw-bodies-are-refused",
+        ("walk.each-value-is-right-alone", "raw-count-4096"),
+        "RAW-ONE-VARIABLE",
+    ),
 )
 
 
