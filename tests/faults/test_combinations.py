@@ -31,6 +31,10 @@ HONEST = (
         ("json-ends-with-the-connection", "trailers-end-in-a-parser-error"),
         ("walk.each-value-is-right-alone", "json-framing-trailers"),
     ),
+    (
+        ("json-over-16-kib-is-refused", "trailers-end-in-a-parser-error"),
+        ("walk.every-exchange-is-right", "json-multi-rest-2"),
+    ),
     (("refused-with-500", "ids-of-letters-and-digits-alone"), ("json.id-comes-back", "accents")),
     (
         ("refused-with-500", "integers-of-8-bits-are-not-ranked"),
