@@ -19,6 +19,8 @@ from conformance.wire.request import INFERENCE_HEADER, Message
 
 # Codes of gRPC that say nothing about the request: no such method, an exception, a bug.
 SERVER_FAULTS = ("UNIMPLEMENTED", "UNKNOWN", "INTERNAL")
+# Findings of BYTES elements whose lengths lead beyond the tensor, or not to its end.
+MISFRAMED = frozenset({"bytes-prefix-truncated", "bytes-past-end", "bytes-stray"})
 # The requirement that an answer ends where its framing says.
 LENGTH = "HTTP-LENGTH"
 
@@ -97,7 +99,7 @@ def attribute_unreadable_output(reply: Reply, name: str) -> str | None:
 
 
 def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> str | None:
-    """Return the requirement that an output without name, known datatype or valid shape violates over gRPC; or None."""
+    """Return the requirement that an output violates over gRPC if it cannot be read; or None."""
     if output is None:
         return (
             "OIP-OUTPUT-MEMBERS"
@@ -106,8 +108,10 @@ def _attribute_unreadable_grpc_output(reply: Reply, output: Output | None) -> st
         )
     if output.datatype not in DATATYPES:
         return "OIP-OUTPUT-MEMBERS"
-    is_off = output.shape is None or any(finding.kind == "data-count" for finding in output.findings)
-    return "OIP-SHAPE" if is_off else None
+    kinds = {finding.kind for finding in output.findings}
+    if kinds & MISFRAMED:
+        return "GRPC-RAW-AS-TYPED"
+    return "OIP-SHAPE" if output.shape is None or "data-count" in kinds else None
 
 
 def attribute_missing_grpc_output(call: Message) -> str:

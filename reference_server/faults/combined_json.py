@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -94,6 +95,12 @@ ids_lose_their_second_surrogate = steps.PARSE.after(
     when=lambda header_values, body: re.search(rb"\\ud83d", _split_json(header_values, body)[0], re.IGNORECASE),
     walks="json",
 ).says("If the JSON contains the escaped surrogate D83D, the server drops the first character of the id.")
+ids_composed = steps.PARSE.after(
+    "OIP-ID", lambda found: replace(found, id=found.id and unicodedata.normalize("NFC", found.id))
+).says("The server composes letters and accents of an id (NFC).")
+ids_without_byte_order_mark = steps.PARSE.after(
+    "OIP-ID", lambda found: replace(found, id=found.id and found.id.removeprefix("\ufeff"))
+).says("The server drops U+FEFF at the start of an id, as decoders of text do.")
 long_ids_cut = steps.PARSE.after(
     "OIP-ID", lambda found: replace(found, id=found.id and found.id[:64]), walks="json"
 ).says("The server cuts an id after 64 characters.")

@@ -128,8 +128,8 @@ grpc_raw_contents_without_elements_are_an_error = steps.DECODE_RAW.refuse("GRPC-
 grpc_raw_strings_have_no_lengths = steps.ENCODE_RAW.instead(
     ("GRPC-RAW-BYTES", "GRPC-RAW-AS-TYPED"),
     lambda tensor: b"".join(tensor.elements),
-    when=lambda tensor: tensor.datatype == "BYTES" and not any(b":" in item for item in tensor.elements),
-).says("The server writes raw BYTES outputs without length prefixes, unless an element has a colon, as classes do.")
+    when=lambda tensor: tensor.datatype == "BYTES",
+).says("The server writes raw BYTES outputs without length prefixes.")
 
 
 def _read_as_bf16(elements: Any) -> Any:

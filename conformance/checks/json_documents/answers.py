@@ -279,6 +279,8 @@ _IDS = {
     "escapes": 'a"b\\c/d\n\te',
     "accents": "größe-é",
     "beyond-16-bits": "猫😀",
+    "combining-accent": "e\u0301-7",
+    "byte-order-mark": "\ufeffid-8",
     "long": "id-" + "0123456789" * 30,
 }
 

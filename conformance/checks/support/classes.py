@@ -17,6 +17,7 @@ from typing import Any
 from conformance.checks.support.ranked_inputs import choose_inputs, find_output, is_unsorted
 from conformance.discovery.deployed_model import has_json_values, is_classifiable
 from conformance.expect import class_texts
+from conformance.expect.attribution import MISFRAMED, attribute_unreadable_output
 from conformance.expect.class_texts import CLASS_DATATYPES, ClassText, Item, Scores
 from conformance.expect.difference import find_largest_error
 from conformance.expect.expectation import expect
@@ -83,9 +84,13 @@ def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as strings, whatever its datatype and shape.
 
     Raises:
-        UnmetError: the request was not answered, or the output contains no strings (CLS-PARAMETER).
+        UnmetError: the request was not answered; the output contains no strings (CLS-PARAMETER), or over gRPC strings
+            without their lengths (GRPC-RAW-AS-TYPED).
     """
     output = expect(reply, PARAMETER_REQUIREMENT).output(name)
+    if misframed := [found for found in output.findings if reply.is_over_grpc and found.kind in MISFRAMED]:
+        named = attribute_unreadable_output(reply, name)
+        raise UnmetError("BYTES elements with their lengths", str(misframed[0]), reply, requirement=named)
     document = reply.answer.document or {}
     if output.binary:
         binary = reply.body[slice(*output.span)] if output.span else reply.body[reply.answer.json_end :]
