@@ -1,6 +1,6 @@
 """Several valid servers in one, as a real server differs in many ways at once: it fails nothing, and hides no fault.
 
-Alone each passes (`test_kill_matrix`). `pytest --whole` draws more combinations.
+Each passes alone. `pytest --whole` draws more combinations.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from tests.support.quick_record import list_server_rows
 from tests.support.sightings import Server, judge_rows, make_unmet_row, run_server, serve_grpc
 from tests.support.step_tracing import Rows
 
-SEEDS = range(200 if sampling.is_whole else 4)
-MAX_PARTS, ROWS = 12, 60
+SEEDS, MAX_PARTS, ROWS = range(200 if sampling.is_whole else 4), 12, 60
 UNMET = ("fail", "error", "blocked")
 
 # Combinations that failed a MUST, with a row that did.
@@ -76,9 +75,9 @@ def server() -> Iterator[Server]:
 def test_drawn_combinations_fail_nothing(seed: int, server: Server) -> None:
     over_grpc = seed % 3 == 0
     parts = draw_parts(random.Random(seed), over_grpc=over_grpc)
-    rows = list_profile_rows("quick", transports=(GRPC if over_grpc else HTTP,))
-    judged = [case for case in rows if not case.check.judges_discovery]
-    found = list(judge(server, parts, random.Random(seed).sample(judged, ROWS), over_grpc=over_grpc))
+    quick = list_profile_rows("quick", transports=(GRPC if over_grpc else HTTP,))
+    rows = random.Random(seed).sample([case for case in quick if not case.check.judges_discovery], ROWS)
+    found = judge(server, parts, rows, over_grpc=over_grpc)
     unmet = [make_unmet_row(result) for result in found if result.outcome in UNMET]
     assert unmet == [], [part.name for part in parts]
 
@@ -105,9 +104,8 @@ def draw_parts(drawn: random.Random, *, over_grpc: bool) -> list[Fault]:
     for one in drawn.sample(known, len(known)):
         is_apart = all(set(one.steps).isdisjoint(part.steps) for part in parts)
         has_versions = "version" in one.name and any("version" in part.name for part in parts)
-        if is_apart and not has_versions and len(parts) < MAX_PARTS:
-            parts.append(one)
-    return parts
+        parts += [one] * (is_apart and not has_versions)
+    return parts[:MAX_PARTS]
 
 
 def judge(server: Server, parts: Iterable[Fault], rows: Rows, *, over_grpc: bool = False) -> list[CheckResult]:
