@@ -65,10 +65,7 @@ def build_command(version: str) -> list[str]:
 def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> VerificationOutput:
     """Verify a folder with a version of the suite.
 
-    Args:
-        folder: the certification folder.
-        version: version of the suite.
-        arguments: arguments of `verify`, in addition to the folder.
+    `arguments`: arguments of `verify`, in addition to the folder.
 
     Raises:
         CertificationError: the suite could not be run.

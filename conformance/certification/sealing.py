@@ -53,13 +53,9 @@ def seal(
 ) -> None:
     """Write the files of a certification into an empty folder, and sign it.
 
-    Args:
-        folder: the empty folder.
-        made: its manifest; the digests of the files are added.
-        report: report of the run.
-        recording: compressed recording of the run.
-        key: signing key.
-        third_key: countersigning key, or None.
+    `folder`: the empty folder.
+    `made`: its manifest; the digests of the files are added.
+    `third_key`: countersigning key, or None.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -156,11 +152,6 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
     """Return why a file is not a valid signature of a folder by a key; None if the signature is valid.
-
-    Args:
-        folder: a certification folder.
-        key: the manifest entry of the key.
-        name: name of the signature file.
 
     Raises:
         MissingExtraError: the extra `signing` is not installed.

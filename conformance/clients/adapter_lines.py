@@ -62,11 +62,9 @@ def parse_introduction(line: bytes, seq: int) -> Introduction:
 def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
     """Parse the answer to `infer`: one result for each inference.
 
-    Args:
-        line: the line without its newline.
-        seq: the sequence number of the `infer` command.
-        count: the number of inferences in that command.
-        elapsed: seconds from the command to its answer; every result gets this value.
+    `line`: the line without its newline.
+    `seq`: the sequence number of the `infer` command.
+    `elapsed`: seconds from the command to its answer; every result gets this value.
 
     Raises:
         AdapterError: the line is not a valid answer to that command.

@@ -18,9 +18,7 @@ GRACE_S: Final = 2.0
 def expect_error(seen: Observation, why: str) -> None:
     """Expect that the client returns an error and no tensors.
 
-    Args:
-        seen: the observation of one inference.
-        why: why the client should return an error; the message inserts this text after "an error, since".
+    `why`: why the client should return an error; the message inserts this text after "an error, since".
 
     Raises:
         BlockedError: no request was sent.

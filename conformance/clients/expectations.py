@@ -35,9 +35,7 @@ _NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
     """Expect that the peer received at least one inference request, and only complete ones.
 
-    Args:
-        seen: the observation of one inference.
-        missing_request: the requirement that fails if no request was received.
+    `missing_request`: the requirement that fails if no request was received.
 
     Raises:
         UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
@@ -82,10 +80,8 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
     other MUST. A wrong order of the binary data, and a raw request without its header, precede all of these. Ignores
     violations of other advisory requirements, which other rows judge.
 
-    Args:
-        seen: the observation of one inference.
-        own: the requirements of the row, by their HTTP names.
-        missing_request: the requirement that fails if no request was received.
+    `own`: the requirements of the row, by their HTTP names.
+    `missing_request`: the requirement that fails if no request was received.
 
     Raises:
         UnmetError: a request violates a requirement, or no request was received.
@@ -153,10 +149,8 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
 
     Skips outputs that the client's library cannot read.
 
-    Args:
-        seen: the observation of one inference.
-        through_json: whether the outputs were sent as JSON, so that floats are compared within a tolerance.
-        unread: the requirement that fails if the client returns an error; None: the requirement of the row.
+    `through_json`: whether the outputs were sent as JSON, so that floats are compared within a tolerance.
+    `unread`: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
         BlockedError: no request was sent.
@@ -191,9 +185,7 @@ def expect_readable(seen: Observation, *names: str) -> None:
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
     """Expect that the client returns no error for a correct answer.
 
-    Args:
-        seen: the observation of one inference.
-        requirement: the requirement that fails if the client returns an error; None: the requirement of the row.
+    `requirement`: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
         BlockedError: no request was sent.
@@ -208,10 +200,8 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
 def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
     """Expect that the client returns these classes for the first output, either parsed or as a BYTES tensor.
 
-    Args:
-        seen: the observation of one inference.
-        texts: the classes in the answer, as texts `value:index[:label]`.
-        unread: see `expect_outputs`.
+    `texts`: the classes in the answer, as texts `value:index[:label]`.
+    `unread`: see `expect_outputs`.
 
     Raises:
         BlockedError: no request was sent.

@@ -73,10 +73,6 @@ class LineProcess:
     def exchange_line(self, line: bytes, seconds: float) -> bytes:
         """Write a line to standard input, and return the answer line without its newline.
 
-        Args:
-            line: the line with its newline.
-            seconds: the time limit.
-
         Raises:
             AdapterHangsError: the program is still running, but has not answered within the time limit.
             AdapterError: the program has exited, has answered too early, or its answer is too long.

@@ -37,11 +37,9 @@ class Liveness:
         Counts nothing if the client cannot make one of the inferences, or if the script left a request unanswered or
         closed the connection.
 
-        Args:
-            results: the results of the inferences; empty if the adapter hung.
-            requests: the requests that the peer received for these inferences.
-            allowed: seconds that the caller allowed for all inferences; if the adapter hung, the margin of the adapter
-                is added.
+        `results`: the results of the inferences; empty if the adapter hung.
+        `allowed`: seconds that the caller allowed for all inferences; if the adapter hung, the margin of the adapter
+        is added.
         """
         if any(not one.answer.is_connection_kept for one in requests) or any(result.cannot for result in results):
             return

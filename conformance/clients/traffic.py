@@ -95,8 +95,6 @@ class Tally:
     """The counts of one requirement for one client.
 
     Attributes:
-        judged: how many requests the requirement applies to.
-        violated: how many requests violate the requirement.
         first_number: the number of the first request that violates the requirement; 0 if none does.
         failure: the description of that request, once it is answered.
     """
@@ -116,7 +114,6 @@ class Sender:
         requests: transport -> number of inference requests.
         too_long: how many requests were too long to store, so that only their heads were judged.
         tallies: requirement -> counts.
-        reactions: how the client reacts to answers.
     """
 
     name: str
@@ -136,10 +133,6 @@ class FirstViolation:
     """The first request of a client that violates a requirement.
 
     Attributes:
-        client: the name of the client.
-        recorded: the request.
-        violation: the violation.
-        outcome: the outcome of the requirement for this client.
         failure: the description of the violation, once the request is answered.
     """
 
@@ -156,10 +149,8 @@ class Traffic:
     Attributes:
         clients: name -> client, in the order of their first requests.
 
-    Args:
-        describe: builds the failure that describes a violation.
-        header: the header that contains the name of a client; None: User-Agent.
-        strict: whether violations of advisory requirements count as failures.
+    `header`: the header that contains the name of a client; None: User-Agent.
+    `strict`: whether violations of advisory requirements count as failures.
     """
 
     def __init__(self, describe: Describe, header: str | None = None, *, strict: bool = False) -> None:
@@ -177,9 +168,7 @@ class Traffic:
     def add_request(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
         """Judge a request, if it is an inference request.
 
-        Args:
-            recorded: the request.
-            client: the name of the client, if already known.
+        `client`: the name of the client, if already known.
 
         Returns:
             The violations of requirements that no earlier request of this client violated.

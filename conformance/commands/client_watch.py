@@ -199,10 +199,7 @@ class WatchListener:
         waiting: number of requests without an answer so far.
         stopped: why the watch was cut short; empty if it was not.
 
-    Args:
-        traffic: judges the requests.
-        show: prints a line on the terminal.
-        evidence: the folder for evidence of violations, or None; `writer`: writes the recording.
+    `evidence`: the folder for evidence of violations, or None; `writer`: writes the recording.
     """
 
     def __init__(

@@ -25,10 +25,8 @@ def expect_known_suffix(path: Path | None) -> None:
 def deliver_page(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
     """Write a page atomically and return a message; without a path, return the page as Markdown.
 
-    Args:
-        page: the page.
-        path: the file to write; None writes no file.
-        render_as_html: returns the HTML of the page; None: the HTML is rendered from `page`.
+    `path`: the file to write; None writes no file.
+    `render_as_html`: returns the HTML of the page; None: the HTML is rendered from `page`.
 
     Raises:
         ReportError: the page cannot be written.

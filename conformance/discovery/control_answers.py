@@ -50,7 +50,6 @@ class ControlAnswers:
     """Sends control requests to the models of one target over one transport, and caches the answers.
 
     Attributes:
-        target: the target.
         is_over_grpc: whether control requests are sent as gRPC calls.
     """
 

@@ -98,14 +98,11 @@ def discover_models(
 ) -> DiscoveryResult:
     """Discover these models of a target, and the extensions of the target.
 
-    Args:
-        target: a target before discovery.
-        names: the names of the models.
-        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        given: model -> inputs from the user, used instead of guesses.
-        lenient: for models that the user has not named: if a model cannot be discovered, return the model with its
-            `trouble` instead of raising an error. A model with wrong metadata is always returned.
-        progress: receives progress messages.
+    `target`: a target before discovery.
+    `wanted`: the extensions to judge, whether offered or not; empty: those that the target offers.
+    `given`: model -> inputs from the user, used instead of guesses.
+    `lenient`: for models that the user has not named: if a model cannot be discovered, return the model with its
+    `trouble` instead of raising an error. A model with wrong metadata is always returned.
 
     Raises:
         TargetLost: the target does not answer.
@@ -391,14 +388,7 @@ def _is_by_place(target: Target, model: DeployedModel, names: Sequence[str]) -> 
 def _find_distinguishing_samples(
     target: Target, model: DeployedModel, first: Reply, names: Sequence[str]
 ) -> tuple[tuple[Tensor, ...], ...]:
-    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none.
-
-    Args:
-        target: the server.
-        model: the model.
-        first: the answer to the plain request.
-        names: the outputs to compare.
-    """
+    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none."""
     found = [(model.tensors, first)]
     for tensors in islice(scale_inputs(model.tensors), MAX_SCALED):
         reply = send_request(target, replace(model, tensors=tensors).build_plain_request())
@@ -414,11 +404,7 @@ def _measure_noise(
 ) -> dict[str, float]:
     """Repeat plain requests alone and in flight together; return by how much outputs differ, see `measure_noise`.
 
-    Args:
-        target: the server.
-        models: the model with different inputs.
-        replies: the answers to the plain requests of `models`.
-        names: the outputs to compare.
+    `replies`: the answers to the plain requests of `models`.
     """
     datatypes = {spec.name: spec.datatype for spec in models[0].role.outputs}
     floats = [name for name in names if datatypes[name] in DATATYPES and DATATYPES[datatypes[name]].is_float]

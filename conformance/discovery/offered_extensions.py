@@ -171,7 +171,6 @@ class Probe:
     """The reply to a request that uses an extension.
 
     Attributes:
-        reply: the reply.
         plain: the reply to the same request without the extension; None if no server may ignore the extension.
     """
 
@@ -228,12 +227,9 @@ def record_extensions(
 def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
     """Store in the result whether an extension is offered: asked for by the user, listed, or working in a probe.
 
-    Args:
-        result: the result of discovery so far.
-        extension: the extension.
-        wanted: the extensions that the user wants to judge; empty: those that the target offers.
-        probes: an iterator that sends a probe of the extension at each step; it is stopped at the first recognized
-            probe.
+    `wanted`: the extensions that the user wants to judge; empty: those that the target offers.
+    `probes`: an iterator that sends a probe of the extension at each step; it is stopped at the first recognized
+    probe.
     """
     if wanted:
         if extension in wanted:

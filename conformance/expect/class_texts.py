@@ -129,13 +129,7 @@ def is_same_class(one: ClassText, other: ClassText, tolerance: float = 0.0) -> b
 
 
 def is_exact_value(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is the exact value of a score: the digits of an integer, or text that parses to the same float.
-
-    Args:
-        text: a number.
-        score: the value.
-        dtype: the dtype of the scores.
-    """
+    """Whether a text is the exact value of a score: the digits of an integer, or text that parses to the same float."""
     if isinstance(score, int):
         return text == str(int(score))
     read = float(dtype.type(text)) if dtype.kind == "f" else float(dtype.type(float(text)))

@@ -41,8 +41,6 @@ class RunRecord:
     Attributes:
         name: the name of the run's folder, which contains the start time.
         started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
-        salt: the salt of the digests of the run's units.
-        suite: version and digest of the suite that judged.
         verdicts: verdict of each target, once the run is finished.
     """
 

@@ -41,11 +41,9 @@ class Unit:
     """One target to be judged by one run.
 
     Attributes:
-        name: name of the target.
         target: text of a target file without secrets. Secrets written in the fleet file are in `options`; secrets from
             environment variables and files are read where the unit runs.
         options: the options of the run, by name, except those that name files.
-        seconds: time limit of the run.
         baseline: text of a baseline, empty if one is to be written; None without one.
         suite: digest of the suite that must judge.
         folder: output folder; empty: the files are returned in the outcome.

@@ -78,11 +78,7 @@ def _load_erratum(requirement: str, table: Mapping[str, Any]) -> Erratum:
 
 
 def render(servers: Sequence[ServerResult]) -> str:
-    """Return the page, ending in a newline.
-
-    Args:
-        servers: the servers whose results the page shows.
-    """
+    """Return the page, ending in a newline."""
     by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
     return pages.render_template(
         "errata.md.jinja",

@@ -41,9 +41,6 @@ class Example:
 
     Attributes:
         path: the path of the case in `fixtures/`.
-        title: one sentence about the case.
-        request: the request.
-        answer: the required answer.
     """
 
     path: str

@@ -28,7 +28,6 @@ class RequirementFaults:
     """The faults of the reference server that violate a requirement.
 
     Attributes:
-        about: the faults whose purpose is to violate this requirement.
         beside: the faults that violate this requirement as a side effect.
     """
 

@@ -33,8 +33,6 @@ class ServerResult:
     Attributes:
         name: name and version from the server's metadata; without a name in the metadata, the name of the report file.
         offered: the extensions that the server offers, and `protocol`.
-        over: the transports over which the server was judged.
-        verdicts: outcome by requirement id.
         observed: observations of checks by requirement id, most frequent first.
     """
 

@@ -31,7 +31,6 @@ class BaseRun(ABC):
 
     Attributes:
         party: whether a server or a client is judged.
-        options: the options of the user.
         extensions: the extensions that the user requests; empty if none.
         never: patterns of rows that must not run, from `never` in the target file.
         seed: with the profile `explore` the seed of Hypothesis; otherwise the seed that chooses client names, or None.

@@ -36,9 +36,7 @@ class ClientRun(BaseRun):
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
         """Read the options.
 
-        Args:
-            config: pytest's configuration.
-            from_controller: the adapter's introduction from the controller, if this process is a worker.
+        `from_controller`: the adapter's introduction from the controller, if this process is a worker.
 
         Raises:
             UserError: an option cannot be used.

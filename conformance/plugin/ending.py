@@ -68,14 +68,7 @@ def _has_paths(config: pytest.Config) -> bool:
 
 
 def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
-    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence.
-
-    Args:
-        run: the finished run.
-        conclusion: its conclusion.
-        config: pytest's configuration.
-        chosen: the exit status that pytest has chosen.
-    """
+    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence."""
     verdict, gate = conclusion.verdict, conclusion.gate
     required = run.options.gate
     own = verdict.exit_status(required) if gate is None else gate.exit_status(verdict, conclusion.lost, required)

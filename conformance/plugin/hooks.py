@@ -33,7 +33,6 @@ class Hooks:
     """The pytest hooks of a run.
 
     Attributes:
-        run: the run of this process.
         is_worker: whether this process is a pytest-xdist worker.
         report: the JSON report after the run has ended; None if no report is needed.
     """

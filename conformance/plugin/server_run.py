@@ -46,10 +46,8 @@ class ServerRun(BaseRun):
     """The state of one run that judges a server.
 
     Attributes:
-        target: the settings of the target.
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
-        connections: the number of concurrent connections.
         waited_by_workers_s: the seconds that the pytest-xdist workers that have ended waited for answers in vain.
     """
 
@@ -59,9 +57,7 @@ class ServerRun(BaseRun):
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
         """Read the options.
 
-        Args:
-            config: pytest's configuration.
-            from_controller: addresses, discovery result and seed of the controller, if this process is a worker.
+        `from_controller`: addresses, discovery result and seed of the controller, if this process is a worker.
 
         Raises:
             UserError: an option cannot be used.

@@ -30,7 +30,6 @@ class Policy:
     """The policy of a registry.
 
     Attributes:
-        title: the title of the site.
         url: the address of the site, ending in a slash.
         suites: accepted suite version -> last accepted day of a run, or None for no limit.
         vendors: name of a vendor -> ids of its signing keys.
@@ -59,9 +58,6 @@ class Notice:
     """A revocation or dispute of a certification.
 
     Attributes:
-        certification: the SHA-256 of the certification's manifest.
-        on: the day of the notice.
-        reason: the reason of the revocation or dispute.
         requirement: the disputed requirement; empty if the notice is about something else.
         url: the URL of the discussion; may be empty.
     """

@@ -36,10 +36,8 @@ _NO_SLUG = re.compile(r"[^a-z0-9.]+")
 def build(root: Path, site: Path, day: date) -> list[Entry]:
     """Verify every folder of a registry, and write its site for a day; return the certifications.
 
-    Args:
-        root: root of the registry.
-        site: a folder that is absent or empty.
-        day: the day on which the site shows the certifications as valid or expired.
+    `site`: a folder that is absent or empty.
+    `day`: the day on which the site shows the certifications as valid or expired.
 
     Raises:
         RegistryError: the registry's own files cannot be read, or the site cannot be written.

@@ -83,9 +83,7 @@ class Comparison:
     Attributes:
         words: the nouns and labels for servers, or for clients.
         titles: the servers or clients, one for each column.
-        facts: facts about each run as a whole.
         steps: for each two consecutive versions of a server or client, the changed requirements.
-        areas: the requirements of each area.
         advice, failures, stuck: for each column, the rows that are advisory, failed, and blocked or in error.
         terms: the words in the counts of MUSTs and SHOULDs that the legend explains, such as "not judged".
         is_whole: whether the comparison is complete; otherwise it contains differences only.

@@ -108,13 +108,9 @@ def update_baseline(
 ) -> Baseline:
     """Update a baseline file and return the new baseline; a partial run changes nothing.
 
-    Args:
-        path: the baseline file, which need not exist.
-        baseline: the current contents of the file.
-        results: the results of the run, with the baseline applied.
-        writer: writes the file.
-        is_whole: whether all expected rows ran.
-        left_out: the rows that the profile leaves out.
+    `path`: the baseline file, which need not exist.
+    `results`: the results of the run, with the baseline applied.
+    `is_whole`: whether all expected rows ran.
     """
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 

@@ -31,10 +31,8 @@ class ReportError(UserError):
 def read(path: Path, *, is_whole: bool = True) -> Report:
     """Read a report from a file, which may be compressed with xz.
 
-    Args:
-        path: the file.
-        is_whole: whether the caller needs every row; if not, the file may also be the summary of a report. An entry
-            of a summary with a `count` represents that number of rows.
+    `is_whole`: whether the caller needs every row; if not, the file may also be the summary of a report. An entry
+    of a summary with a `count` represents that number of rows.
 
     Raises:
         ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although

@@ -107,7 +107,6 @@ class Table:
     Attributes:
         label: the accessible name, for screen readers.
         lead: the number of leading columns that identify a row; HTML merges these columns into one.
-        style: a CSS class of the page.
     """
 
     label: str

@@ -58,8 +58,6 @@ class _DimensionSizes:
 
     Attributes:
         leading: the size of a variable first dimension, unless it is the only dimension.
-        others: the size of all other variable dimensions.
-        front: dimensions to prepend.
         shift: whether to remove a variable first dimension, for servers whose requests have no batch dimension.
     """
 
@@ -182,10 +180,7 @@ def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: 
 def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, alternative: int = 0) -> dict[str, Tensor]:
     """Return name -> tensor for the inputs of the user.
 
-    Args:
-        specs: the inputs in the metadata.
-        user_inputs: the inputs of the user.
-        alternative: the index of the tensor to use, for inputs with several alternative tensors.
+    `alternative`: the index of the tensor to use, for inputs with several alternative tensors.
 
     Raises:
         UserInputError: an input of the user does not match the metadata.

@@ -61,12 +61,9 @@ def _fill_shape(pattern: Shape, sizes: Sequence[int]) -> tuple[int, ...]:
 def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = None, *, json: bool = False) -> Tensor:
     """Return a strategy for tensors of a datatype.
 
-    Args:
-        draw: the draw function of Hypothesis.
-        name: the name of each tensor.
-        datatype: a key of `DATATYPES`.
-        shape: the `pattern` of `shapes`.
-        json: whether to draw only values that JSON can represent: finite numbers, UTF-8 texts.
+    `datatype`: a key of `DATATYPES`.
+    `shape`: the `pattern` of `shapes`.
+    `json`: whether to draw only values that JSON can represent: finite numbers, UTF-8 texts.
     """
     dimensions = draw(shapes(shape, MAX_STRINGS if datatype == "BYTES" else MAX_ELEMENTS))
     count = math.prod(dimensions)

@@ -117,7 +117,6 @@ class Requirement:
     """One requirement over one transport; `requirements/README.md` explains the fields.
 
     Attributes:
-        cited: the keys of the source sentences.
         concern: the subject; None for robustness, which affects no verdict.
         page: the area whose page documents the requirement, the same for both transports; empty for that of a pack.
         note: an explanation for readers; empty if there is none.

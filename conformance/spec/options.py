@@ -40,9 +40,6 @@ class Option:
     """An option of the suite.
 
     Attributes:
-        name: the option on a command line.
-        help: what it does.
-        metavar: the word for its value in the help.
         kind: the type of its value; `bool` for a switch, `list` for an option that may be given several times.
         choices: the values that it can have; empty if they are not limited.
         default: its value on a command line that lacks it; None also if another source can set the option.
@@ -379,10 +376,8 @@ def read_value(name: str, given: Any, ini: Callable[[str], Any] | None = None) -
     The environment is ignored if `oip-conformance` watches the clients of this process: it then holds the addresses to
     which these clients send their requests.
 
-    Args:
-        name: the option.
-        given: the parsed command line, as a namespace.
-        ini: returns a value of pytest's ini file by name; None if only the command line counts.
+    `given`: the parsed command line, as a namespace.
+    `ini`: returns a value of pytest's ini file by name; None if only the command line counts.
 
     Raises:
         UserError: the environment or the ini file has a text that is not a number.

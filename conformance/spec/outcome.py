@@ -43,9 +43,7 @@ class Wording:
     """The words for an outcome in reports.
 
     Attributes:
-        short: the word in a column or a cell.
         long: the words after a count of rows, as in "3 failed".
-        meaning: the explanation in a legend.
     """
 
     short: str

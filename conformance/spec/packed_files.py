@@ -43,9 +43,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 def read_file_bytes(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file, decompressed if necessary.
 
-    Args:
-        path: of the file.
-        max_bytes: the maximum size, both compressed and decompressed.
+    `max_bytes`: the maximum size, both compressed and decompressed.
 
     Raises:
         UnreadableError: see `read_lines`.

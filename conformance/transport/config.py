@@ -160,10 +160,6 @@ def _validate_schema(entries: Mapping[str, Any]) -> None:
 def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     """Build the configuration from entries that are valid under the schema.
 
-    Args:
-        entries: the entries of a file.
-        folder: the base folder of relative file names.
-
     Raises:
         SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
     """

@@ -138,12 +138,9 @@ class Connection:
     ) -> Exchange:
         """Read one answer to `message`; the bytes that follow the answer are kept for the next call.
 
-        Args:
-            message: the message that was sent.
-            started: the time when the exchange began, by `time.monotonic`; None: it begins now.
-            share: the number of concurrent messages, which share the limit of answer bytes.
-            note: see `Exchange.note`.
-            send_options: the options with which the message was sent.
+        `started`: the time when the exchange began, by `time.monotonic`; None: it begins now.
+        `share`: the number of concurrent messages, which share the limit of answer bytes.
+        `note`: see `Exchange.note`.
         """
         started = time.monotonic() if started is None else started
         parser, failure = AnswerParser(message.method, self._settings.max_answer // share), None

@@ -46,9 +46,7 @@ class GrpcClient:
         A call is repeated on a new connection if the kept connection turns out to be closed, or if the server reports
         that it has not processed the call.
 
-        Args:
-            message: the message to send.
-            fresh: whether to use a new connection.
+        `fresh`: whether to use a new connection.
 
         Raises:
             UnreachableError: the connection failed.

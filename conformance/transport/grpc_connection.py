@@ -83,10 +83,8 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
 
     `socket.sendall` is not used, because it restarts its timeout with each TLS record.
 
-    Args:
-        connection: the socket.
-        octets: the bytes to send.
-        until: the deadline, on the clock of `time.monotonic`.
+    `octets`: the bytes to send.
+    `until`: the deadline, on the clock of `time.monotonic`.
 
     Raises:
         TimeoutError: the peer does not read the bytes in time.

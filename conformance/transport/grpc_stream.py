@@ -29,7 +29,6 @@ class GoAway:
 
     Attributes:
         last: the number of the last stream that the peer may have processed.
-        code: the error code.
     """
 
     last: int
@@ -97,13 +96,10 @@ class Stream:
     """One call: the data to send, and the received answer.
 
     Attributes:
-        sent: the headers to send.
         body: the message to send, with its prefix.
         number: the number of the stream; 0 before the stream is opened.
         at: the offset in `body` up to which it was sent; one more after the end of the stream was sent.
         headers: the first header block of the answer.
-        trailers: the second header block of the answer.
-        data: the received data.
         reset: the code with which the server reset the stream before its end, or None.
         unprocessed: whether the server reports that it has not processed the call, so that it can be repeated.
     """

@@ -39,10 +39,8 @@ def _expand_header(header: str) -> str:
 def expand(value: str, setting: str, folder: Path | None = None) -> str:
     """Expand a header value.
 
-    Args:
-        value: the value that the user wrote.
-        setting: the option or setting that has the value; messages begin with it.
-        folder: the base folder of relative file names; None: the current folder.
+    `setting`: the option or setting that has the value; messages begin with it.
+    `folder`: the base folder of relative file names; None: the current folder.
 
     Raises:
         SettingsError: a variable is not set, or a file cannot be read.

@@ -63,10 +63,8 @@ class HttpClient(_KeptConnection):
         A connection is not reused after an error status, because some servers then close it without notice. A
         connection is not reused either if bytes followed the answer: they would be read as the next answer.
 
-        Args:
-            message: the message to send.
-            fresh: whether to use a new connection.
-            share: the number of concurrent messages, which share the limit of answer bytes.
+        `fresh`: whether to use a new connection.
+        `share`: the number of concurrent messages, which share the limit of answer bytes.
 
         Raises:
             UnreachableError: the connection failed.

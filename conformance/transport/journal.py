@@ -88,9 +88,7 @@ class Journal:
     def __call__(self, call: Call, more_members: Iterable[Mapping[str, Any]] = ()) -> None:
         """Write a call, in ASCII, because answers may contain Unicode line separators or lone surrogates.
 
-        Args:
-            call: the call.
-            more_members: further members of the call's entries, in the order of the entries.
+        `more_members`: further members of the call's entries, in the order of the entries.
 
         Raises:
             JournalError: the call cannot be written.
@@ -177,15 +175,11 @@ def merge(
 ) -> None:
     """Merge the files of all journals in a folder into one archive, and delete them.
 
-    Args:
-        folder: the folder of the evidence.
-        url: the URL of the target.
-        order: scope -> the position of the scope in the run; unknown scopes come first.
-        grpc: the gRPC address as a URL; empty if gRPC was not judged.
-        party: the judged party.
-        seed: the seed of the client names: see `client_names`; None if the run has no seed.
-        options: the options of the command line that affect the recorded requests.
-        client: the judged client's description of itself; None for a server.
+    `order`: scope -> the position of the scope in the run; unknown scopes come first.
+    `grpc`: the gRPC address as a URL; empty if gRPC was not judged.
+    `seed`: the seed of the client names: see `client_names`; None if the run has no seed.
+    `options`: the options of the command line that affect the recorded requests.
+    `client`: the judged client's description of itself; None for a server.
 
     Raises:
         OSError: writing failed; the files of the journals remain unchanged.

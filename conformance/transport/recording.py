@@ -76,7 +76,6 @@ class Recording:
     """The recording of a run that judged a server.
 
     Attributes:
-        url: the URL of the target.
         calls: the calls by scope and index; if several processes recorded the same call, the first counts.
         times: the times of the first and the last exchange.
         grpc: the gRPC address as a URL; empty if gRPC was not judged.

@@ -30,10 +30,7 @@ class ReferenceServer:
     def __init__(self, *options: str, packs: Sequence[str] = (), grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
 
-        Args:
-            options: further command-line options.
-            packs: the installed packs whose roles it serves as well.
-            grpc: serve gRPC as well, which requires the extra.
+        `grpc`: serve gRPC as well, which requires the extra.
 
         Raises:
             UserError: the server did not start.

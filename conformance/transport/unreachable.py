@@ -27,7 +27,6 @@ class UnreachableError(Exception):
     Attributes:
         is_untrusted: whether the server's certificate is not trusted: a retry is useless.
         is_refused: whether the host refused the connection, or a gateway reports that it cannot reach its server.
-        transport: the transport of the connection.
         before: what the call returns if the server does not come back: its exchanges on a kept connection, which ended
             before this error; None if there are none.
     """

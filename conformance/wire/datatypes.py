@@ -22,9 +22,7 @@ class Datatype:
     """One datatype and its properties.
 
     Attributes:
-        name: the name in JSON.
         dtype: the numpy dtype of an element, little-endian; for BYTES `object`, with elements of type `bytes`.
-        kind: the kind of the elements.
         contents: the field of `InferTensorContents` for typed gRPC contents; empty if the datatype has no field.
         has_json_form: whether elements can be sent as JSON. "FP16 and BF16 data must be sent as binary" (Triton).
         json_tolerance: the relative error up to which a decimal number in JSON counts as equal.

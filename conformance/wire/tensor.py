@@ -32,7 +32,6 @@ class Tensor:
     """A named tensor.
 
     Attributes:
-        name: the name of the input or output.
         datatype: a key of `DATATYPES`.
         shape: the dimensions; () for a single element.
         array: the elements, with this shape and the datatype's dtype; objects of type `bytes` for BYTES.

@@ -38,10 +38,7 @@ class RequestKind:
 
     Attributes:
         role: the role of the model that receives the request; None for deployed models.
-        needs: the extensions that the request uses.
-        request: builds the request.
         expect: raises `UnmetError` if the answer is wrong.
-        fit: the deployed models that receive the request.
     """
 
     role: str | None

@@ -156,11 +156,6 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 def expect_own_values(target: Target, model: Model, change: Change) -> None:
     """Expect a deployed model to answer a raw request correctly if the body is a changed input.
 
-    Args:
-        target: the server.
-        model: a deployed model.
-        change: changes an input that the model accepts.
-
     Raises:
         BlockedError: the answer to simple elements, or to the unchanged input, is wrong as well.
     """

@@ -272,7 +272,6 @@ class RequestForm:
     Attributes:
         request: builds the request from a model, inputs and a unique number.
         expect: raises `UnmetError` if the answer is not correct for the inputs.
-        needs: the extensions that the request uses.
     """
 
     request: Callable[[Model, Tensors, int], InferRequest | Message]

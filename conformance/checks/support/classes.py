@@ -185,10 +185,6 @@ class ClassifiedAnswer:
     """An answer that contains the classes of one output, with the request and the expected scores.
 
     Attributes:
-        tensors: the inputs of the request.
-        send: the form of the inputs.
-        name: the name of the output.
-        count: how many classes were requested.
         right: the expected output without classification, which contains the scores.
     """
 

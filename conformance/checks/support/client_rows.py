@@ -108,11 +108,7 @@ def expect_scripted_answer_read(
 
     A failure blocks the row if the client cannot read the same outputs in a plain answer either.
 
-    Args:
-        client: the client under test.
-        inference: the inference that the client performs.
-        script: the scripted answer.
-        unread: the requirement to report if the client raises an error; None for the requirement of the row.
+    `unread`: the requirement to report if the client raises an error; None for the requirement of the row.
 
     Raises:
         BlockedError: the client does not read the outputs of a plain answer.
@@ -196,11 +192,7 @@ def expect_request_sent(
 
     If no request arrives, the row is blocked if the client sends no plain request in the same forms either.
 
-    Args:
-        client: the client under test.
-        inference: the inference that the client performs.
-        judged: the ids of the requirements that the row judges.
-        not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
+    `not_received`: the requirement to report if a plain request arrives, but the request of this inference does not.
 
     Raises:
         BlockedError: the client sends no plain request in the forms of this inference.

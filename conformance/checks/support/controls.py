@@ -179,13 +179,10 @@ def expect_read(
 ) -> None:
     """Expect correct outputs if the inputs of some datatypes are binary data, and all other tensors are JSON.
 
-    Args:
-        target: the server.
-        model: the model of a role, or a deployed model.
-        tensors: all inputs.
-        misread: the inputs as a server with the fault under test reads them; None if each fault shows.
-        plain: inputs that a server with that fault still reads correctly; None if there are no such inputs.
-        datatypes: the datatypes of the inputs that are sent as binary data.
+    `model`: the model of a role, or a deployed model.
+    `misread`: the inputs as a server with the fault under test reads them; None if each fault shows.
+    `plain`: inputs that a server with that fault still reads correctly; None if there are no such inputs.
+    `datatypes`: the datatypes of the inputs that are sent as binary data.
 
     Raises:
         NotApplicableError: JSON carries no input of these datatypes, or the model gives the same answer to `tensors`
@@ -245,15 +242,12 @@ def expect_written(
 ) -> None:
     """Expect correct outputs of some datatypes as binary data, each requested alone, for inputs in JSON.
 
-    Args:
-        target: the server.
-        model: the model of a role, or a deployed model.
-        tensors: all inputs.
-        apply_fault: changes elements as the fault under test does, or undoes this change; None if any difference counts
-            as the fault.
-        plain: inputs with outputs that a server with the fault under test writes correctly; None if none are known.
-        datatypes: the datatypes of the outputs that are requested as binary data.
-        free_of: kinds of faults that no answer may have: keys of `wire.finding.KINDS`.
+    `model`: the model of a role, or a deployed model.
+    `apply_fault`: changes elements as the fault under test does, or undoes this change; None if any difference counts
+    as the fault.
+    `plain`: inputs with outputs that a server with the fault under test writes correctly; None if none are known.
+    `datatypes`: the datatypes of the outputs that are requested as binary data.
+    `free_of`: kinds of faults that no answer may have: keys of `wire.finding.KINDS`.
 
     Raises:
         NotApplicableError: JSON carries no output of these datatypes, or `apply_fault` changes no output.
@@ -388,14 +382,10 @@ def expect_several_tensors(
 ) -> None:
     """Expect correct outputs in a reply to a request with several tensors; after a failure, send each tensor alone.
 
-    Args:
-        reply: the reply to the message.
-        target: the server, for requests with a single tensor.
-        model: the model of the message. A deployed model always receives all its inputs, so callers check its binary
-            inputs in declared order first.
-        inputs: the tensors that were sent.
-        outputs: the expected outputs.
-        side: whether the inputs or the outputs are binary data.
+    `target`: the server, for requests with a single tensor.
+    `model`: the model of the message. A deployed model always receives all its inputs, so callers check its binary
+    inputs in declared order first.
+    `side`: whether the inputs or the outputs are binary data.
 
     Raises:
         BlockedError: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.

@@ -94,7 +94,6 @@ class _CaseRequest:
     """The request of a golden case, with methods that send simpler requests.
 
     Attributes:
-        classified: the outputs that the case requests as classes.
         is_binary: whether the answer contained some of these outputs as binary data.
     """
 

@@ -138,9 +138,7 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
 def choose_revealing_inputs(model: Model, misread: MisreadInputs | None = None) -> Sequence[Tensor]:
     """Return inputs that get another answer if a server misreads them; the sample inputs of a role always do.
 
-    Args:
-        model: the model.
-        misread: see `MisreadInputs`; by default, the server reads other sample inputs of the model.
+    `misread`: see `MisreadInputs`; by default, the server reads other sample inputs of the model.
 
     Raises:
         NotApplicableError: for all sets of inputs that were tried, the model gives the same answer to misread inputs.
@@ -210,10 +208,8 @@ def find_model_with_alterable_inputs(model: Model, change: Change, length: int |
 def find_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
     """Return inputs that `change` alters; several salts are tried, and the first one is used if none gives such inputs.
 
-    Args:
-        model: a deployed model.
-        change: returns changed inputs.
-        length: the number of elements or batch items; None for the sample inputs of the model.
+    `change`: returns changed inputs.
+    `length`: the number of elements or batch items; None for the sample inputs of the model.
     """
     drawn = find_model_with_alterable_inputs(model, change, length)
     return drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)

@@ -68,7 +68,6 @@ class Refusal:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the id of the requirement that servers refuse the request.
         role: the role of the model that receives the request; None if only deployed models receive it.
-        message: builds the request.
         needs: extensions that the server must support, so that a refusal has no other cause.
         tensors: returns the inputs of a request that a server may also answer correctly. For such a request, a refusal
             is only advice; the requirement with the suffix -SAFE demands a refusal or a correct answer. None if the

@@ -37,7 +37,6 @@ class DeployedSteps:
 
     Attributes:
         model: the model. For kinds about classes, its outputs are reordered: the first one is classified.
-        neutral: the simplest step that the model accepts.
     """
 
     def __init__(self, kind: str, model: DeployedModel) -> None:

@@ -48,11 +48,7 @@ class Transport:
         kinds: the kinds of requests, with their axes.
         judged: the requirement of each kind; see `walk_rows`.
         baselines: the simplest role and forms of each kind; see `walk_rows`.
-        neutral: the plain step.
         is_excluded: says whether two values of two axes exclude each other in a kind.
-        axes: the axes for shrinking.
-        find_requirement: returns the requirement that a shrunk failure breaks.
-        sender: sends steps.
     """
 
     kinds: Kinds

@@ -101,10 +101,8 @@ class BusyWaits:
 def expect_right_answer(reply: Reply, step_request: StepRequest, answers: EarlierAnswers) -> None:
     """Expect the correct answer to a request; if a wrong answer repeats an earlier one, report OIP-ISOLATION.
 
-    Args:
-        reply: the reply to the request, with its content coding removed.
-        step_request: the request.
-        answers: the earlier answers; a correct answer is added.
+    `reply`: the reply to the request, with its content coding removed.
+    `answers`: the earlier answers; a correct answer is added.
 
     Raises:
         UnmetError: the answer is wrong; see `expect_correct_answer`.

@@ -32,8 +32,6 @@ class Sender:
         version: returns the default version of the model, or an empty string if the metadata do not list that version;
             called only if a step needs it.
         other: another model for concurrent requests; None if there is none.
-        waits: waits while the server is busy.
-        answers: the earlier answers.
     """
 
     target: Target

@@ -47,7 +47,6 @@ class BaselineWalker:
     """Sends steps that are plain except for one value to the simplest role, to find the values that fail.
 
     Attributes:
-        walker: sends the steps.
         steps: axis -> the steps that are plain except for a value of this axis, as the rows of single values send them.
         neutral: axis -> its neutral value.
         evaluate_once: evaluates a condition once, and caches the result for all rows under the condition's name.

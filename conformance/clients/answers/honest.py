@@ -58,8 +58,6 @@ class Style:
         form: how to encode every output, `binary` or `json`; None: as requested.
         order: returns the tensors in the order in which to send them.
         edit: changes the JSON, whose meaning stays the same in a correct answer.
-        writing: which whitespace and escapes the JSON has.
-        delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
             `never`, which is valid only if all binary data are empty.

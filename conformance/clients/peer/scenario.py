@@ -104,7 +104,6 @@ class Scenario:
 
     Attributes:
         inferences: each has a model of its own, so that the model name in a request identifies the inference.
-        script: the answers.
         fault: the exception that the script raised, or None.
     """
 

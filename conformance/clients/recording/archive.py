@@ -34,7 +34,6 @@ class Archive:
     """A parsed recording of clients.
 
     Attributes:
-        url: the URL given to clients.
         grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements counted as failures.
         stopped: why the watch ended early; empty if it did not.
@@ -51,11 +50,8 @@ class Archive:
 class ArchiveWriter:
     """Writes a recording of watched clients into a folder, and creates the folder if it is missing.
 
-    Args:
-        folder: the evidence folder.
-        url: the URL given to clients.
-        grpc: the address given to gRPC clients, or empty.
-        is_strict: whether violations of advisory requirements count as failures.
+    `grpc`: the address given to gRPC clients, or empty.
+    `is_strict`: whether violations of advisory requirements count as failures.
 
     Raises:
         OSError: the recording cannot be written.

@@ -69,8 +69,6 @@ class RecordedRequest:
 
     Attributes:
         inference: the index of the inference that the request belongs to.
-        received: the request.
-        exchange: the request and its answer.
     """
 
     inference: int
@@ -101,7 +99,6 @@ class ClientRecording:
     Attributes:
         url: the first URL given to the client.
         grpc: the first address given to the client for gRPC; empty if gRPC was not judged.
-        client: the adapter's description of the client.
         times: the times of the first and the last entry.
         calls: (row, index of the call in that row) -> the call.
     """

@@ -35,7 +35,6 @@ class Event:
     """An event of a stream: headers, data or a reset.
 
     Attributes:
-        stream: the id of the stream.
         headers: the headers, or None.
         data: a piece of data; may be empty.
         has_ended: whether the event ends its direction of the stream.

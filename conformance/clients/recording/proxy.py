@@ -31,7 +31,6 @@ class Route:
 
     Attributes:
         port: the port to listen at; 0 for a free port.
-        tap: creates the tap of a connection.
     """
 
     port: int

@@ -74,10 +74,7 @@ class Recorder:
     Attributes:
         store: the memory budget for bodies, which all connections share.
 
-    Args:
-        listener: receives the records.
-        store: the memory budget.
-        numbers: yields the numbers of requests, counted over all connections.
+    `numbers`: yields the numbers of requests, counted over all connections.
     """
 
     def __init__(self, listener: Listener, store: Store, numbers: Iterator[int]) -> None:

@@ -37,7 +37,6 @@ class ReplayAdapter:
     """An adapter that returns recorded results, and passes the recorded requests to the peer.
 
     Attributes:
-        scope: the row whose calls are replayed.
         used: (row, index) of each call replayed so far.
         differences: one line for each request that cannot be judged again or whose scripted answer has changed.
     """
