@@ -201,10 +201,10 @@ class Traffic:
             described.append(replace(first, failure=failure))
         return described
 
-    def add_reset(self, recorded: RecordedExchange, client: str | None = None) -> None:
+    def add_reset(self, recorded: RecordedExchange) -> None:
         """Count that a client reset the connection after the answer to this request."""
         if recorded.received.is_inference:
-            self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
+            self._get_sender(self.get_client_name(recorded)).reactions.note_reset(recorded)
 
     def get_outcome(self, entry: Requirement) -> Outcome:
         """Return the outcome of a violated requirement.

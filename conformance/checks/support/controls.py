@@ -11,7 +11,7 @@ The model of a role computes the expected outputs. Those of a deployed model are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -133,15 +133,9 @@ def is_side_right(target: AnyTarget, model: Model, tensors: Sequence[Tensor], si
 # --- binary data in one direction -------------------------------------------------------------------------------------
 
 
-def expect_side(
-    target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor] | None = None
-) -> None:
-    """Expect correct outputs of a role for values that JSON can carry, with binary data on `side`; see `SIDES`.
-
-    Raises:
-        BlockedError: the outputs for the `plain` inputs, which lack the property under test, are wrong as well.
-    """
-    with _let_both_sides_decide(target, model, tensors), _block_if_plain_is_wrong(target, model, plain, side):
+def expect_side(target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
+    """Expect correct outputs of a role for values that JSON can carry, with binary data on `side`; see `SIDES`."""
+    with _let_both_sides_decide(target, model, tensors):
         expect_right(target, model, tensors, **SIDES[side])
 
 
@@ -158,15 +152,6 @@ def _let_both_sides_decide(target: AnyTarget, model: Model, tensors: Sequence[Te
         if model.is_deployed or is_side_right(target, model, tensors, "neither"):
             raise
         expect_right(target, model, tensors, **SIDES["both"])
-
-
-def _block_if_plain_is_wrong(
-    target: AnyTarget, model: Model, plain: Sequence[Tensor] | None, side: Side
-) -> AbstractContextManager[None]:
-    return block_if(
-        lambda: plain is not None and not is_side_right(target, model, plain, side),
-        "elements without the property under test also give wrong outputs",
-    )
 
 
 def expect_read(
@@ -260,7 +245,10 @@ def expect_written(
             raise BlockedError(f"the server returns {right.name} as JSON")
         with (
             _let_both_sides_decide(target, model, tensors),
-            _block_if_plain_is_wrong(target, model, plain, "written"),
+            block_if(
+                lambda: plain is not None and not is_side_right(target, model, plain, "written"),
+                "elements without the property under test also give wrong outputs",
+            ),
             block_if(
                 partial(_is_wrong_otherwise, right, reply, apply_fault),
                 f"{right.name} is wrong for another reason than the fault under test",
