@@ -7,7 +7,7 @@ a requirement; reports have the behaviour of servers. The page is generated from
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -89,7 +89,7 @@ def render(servers: Sequence[ServerResult]) -> str:
         servers=servers,
         decisions=_group_decisions,
         words=_format_first_and_last_words,
-        references=_link_requirements,
+        references=lambda entries: ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries),
         folded=partial(textwrap.wrap, width=WIDTH),
     )
 
@@ -97,10 +97,6 @@ def render(servers: Sequence[ServerResult]) -> str:
 def _format_first_and_last_words(sentence: Sentence) -> str:
     """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
     return " ... ".join(filter(None, (sentence.first, sentence.last)))
-
-
-def _link_requirements(entries: Iterable[Requirement]) -> str:
-    return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
 def _list_result_rows(erratum: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:

@@ -194,10 +194,6 @@ def count_represented_rows(row: ReportRow) -> int:
     return row.get("count", 1)
 
 
-def _format_suite(report: Report) -> Cell:
-    return Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})")
-
-
 def _format_options(report: Report) -> Cell:
     options = report["options"]
     switches = [name for name in ("strict", "dangerous") if options.get(name)]
@@ -215,7 +211,7 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
         "; ".join(f"{p['name']} {p['version']}: {p['verdict']}" for p in report.get("packs", ())) or "0"
     ),
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
-    "suite": _format_suite,
+    "suite": lambda report: Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})"),
     "profile": _format_options,
     "date": lambda report: Cell(report["started"][:10]),
 }

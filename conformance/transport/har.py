@@ -79,7 +79,7 @@ def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Itera
             **({"_surplus": exchange.surplus} if exchange.surplus else {}),
             **_format_failure(exchange),
             **(
-                {"_grpc": {"code": exchange.code, "details": _hide_details(exchange, settings)}}
+                {"_grpc": {"code": exchange.code, "details": credentials.hide(exchange.details, settings.secrets)}}
                 if _is_call(exchange)
                 else {}
             ),
@@ -88,10 +88,6 @@ def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Itera
 
 def _is_call(exchange: Exchange) -> bool:
     return exchange.message.method == GRPC_METHOD
-
-
-def _hide_details(exchange: Exchange, settings: Settings) -> str:
-    return credentials.hide(exchange.details, settings.secrets)
 
 
 def _format_failure(exchange: Exchange) -> dict[str, Any]:

@@ -138,11 +138,6 @@ def _request_classes_over_grpc(model: Model, tensors: Sequence[Tensor] | None = 
     return make_infer_message(model.request(tensors, outputs=wanted))
 
 
-def _request_classes_of_empty_tensor_over_grpc(model: Model) -> Message:
-    """Return a call for one class of an output without elements."""
-    return _request_classes_over_grpc(model, [model.tensor([], (0,))])
-
-
 def _send_empty_tensor_over_grpc(model: Model) -> Message:
     """Return a call with an input without elements."""
     return make_infer_message(model.request([model.tensor([], (0,))]))
@@ -174,7 +169,7 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     Row(
         "classes-of-no-elements",
-        (_request_classes_of_empty_tensor_over_grpc,),
+        (lambda model: _request_classes_over_grpc(model, [model.tensor([], (0,))]),),
         role="identity_fp32",
         needs=CLASSES_OVER_GRPC,
     ),

@@ -27,10 +27,6 @@ def _send_in_turn(target: AnyTarget, _: Sequence[Model], messages: Sequence[Mess
     return [target.infer(message) for message in messages]
 
 
-def _send_together(target: AnyTarget, _: Sequence[Model], messages: Sequence[Message]) -> Sequence[Reply]:
-    return target.send_together(messages)
-
-
 def _send_after_metadata(target: AnyTarget, models: Sequence[Model], messages: Sequence[Message]) -> Sequence[Reply]:
     """Ask for the metadata of the version of the next request before each request."""
     replies = []
@@ -50,7 +46,7 @@ def _send_after_metadata(target: AnyTarget, models: Sequence[Model], messages: S
         only=Only(HTTP, "the row `in-turn` has typed and raw contents"),
     ),
     Row("in-turn-raw", (_send_in_turn, "raw"), needs=RAW),
-    Row("in-flight", (_send_together,)),
+    Row("in-flight", (lambda target, _, messages: target.send_together(messages),)),
     Row("after-metadata", (_send_after_metadata,)),
 )
 def named_version_computes(target: AnyTarget, model: Model, send_all: Sender, send: str = "json") -> None:

@@ -160,7 +160,7 @@ def inputs_without_elements_change_no_order(
         _expect_own_inputs_beside_empty(target, multi)
         return None
     tensors = [
-        _drop_elements(tensor) if tensor.name in empty else tensor
+        Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0]) if tensor.name in empty else tensor
         for tensor in sort_tensors(make_tensors(multi), order)
     ]
     reply = target.infer(multi.request(tensors))
@@ -190,10 +190,6 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         ),
     ):
         expect_right(target, model, tensors)
-
-
-def _drop_elements(tensor: Tensor) -> Tensor:
-    return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0])
 
 
 @check("ordering.json-inputs-take-no-bytes", requirements="BIN-MIXED-I")

@@ -28,7 +28,6 @@ from conformance.wire.edits import Set
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.message_edits import set_length
 from conformance.wire.request import Form, InferRequest, RequestedOutput
-from conformance.wire.tensor import Tensor
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 # Other areas judge most such numbers; see the top of this module.
@@ -44,13 +43,9 @@ EMPTY = {
 }
 
 
-def _make_empty_inputs(model: Model) -> list[Tensor]:
-    return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
-
-
 def _send_no_elements(send: Form) -> Start:
     """Return a builder of a request with an input without elements."""
-    return lambda model: model.request(_make_empty_inputs(model), send=send)
+    return lambda model: model.request([model.tensor([], (0,) * len(model.role.inputs[0].shape))], send=send)
 
 
 def _set_shape(shape: Sequence[int], send: Form, encode: Encoder = InferRequest.encode_with) -> WrongRequest:

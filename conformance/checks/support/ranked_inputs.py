@@ -62,7 +62,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     drawn = [_set_item_count(model, case, items) for case in drawn if is_classifiable(case[1])]
     if not drawn:
         raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
-    return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not has_ties(case[1])))
+    return max(drawn, key=lambda case: (any(map(is_unsorted, _split_rows(case[1]))), not has_ties(case[1])))
 
 
 def _set_item_count(model: Model, case: Case, items: int) -> Case:
@@ -144,11 +144,6 @@ def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
 def _split_rows(output: Tensor) -> Scores:
     """Return an output as a matrix: one row for each index of its first dimension, or a single row for a vector."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
-
-
-def _has_unsorted_row(output: Tensor) -> bool:
-    """Say whether the scores of any batch item are not in descending order."""
-    return any(map(is_unsorted, _split_rows(output)))
 
 
 def is_unsorted(scores: Scores) -> bool:
