@@ -123,11 +123,7 @@ def judge_recording(
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
     subjects = Subjects(tuple(made.models or ()), packs=tuple(pack["name"] for pack in made.packs or ()))
     session = Session(
-        target,
-        placements=placements,
-        limits=made.limits or {},
-        strict=report["options"]["strict"],
-        seed=report["seed"],
+        target, placements=placements, limits=made.limits or {}, strict=report["options"]["strict"], seed=report["seed"]
     )
     resolved = resolve_models(session, subjects)
     if resolved is None:

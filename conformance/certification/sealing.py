@@ -32,14 +32,7 @@ MAX_FOLDER_BYTES: Final = 5_000_000
 # xz: the window holds a whole area of the suite, whose requests repeat each other, and the search for matches is
 # bounded. On a run of 83 MB this takes half the time of the default search, for the same size.
 XZ_FILTERS: Final = (
-    {
-        "id": lzma.FILTER_LZMA2,
-        "preset": 6,
-        "dict_size": 16 << 20,
-        "nice_len": 32,
-        "mf": lzma.MF_HC4,
-        "depth": 8,
-    },
+    {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32, "mf": lzma.MF_HC4, "depth": 8},
 )
 
 

@@ -143,12 +143,7 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow], Sequence[Patter
     target = report["target"]
     rows = [
         FailedRow(
-            row["check"],
-            row["row"],
-            target["url"],
-            row["failure"],
-            len(row["exchanges"]),
-            models=target["roles"],
+            row["check"], row["row"], target["url"], row["failure"], len(row["exchanges"]), models=target["roles"]
         )
         for row in list_rows(report)
         if row["failure"]

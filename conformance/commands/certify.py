@@ -374,7 +374,4 @@ def list_arguments(options: argparse.Namespace) -> list[str]:
     """Return the pytest options for the server or client, and for the extensions of the profile."""
     is_server = options.client_adapter is None
     judged = profiles.list_extensions(options.profile, grpc=bool(_read_target(options).grpc)) if is_server else []
-    return [
-        *list_given_arguments(options, "--target-", "--client-"),
-        *format_arguments({"--target-extension": judged}),
-    ]
+    return [*list_given_arguments(options, "--target-", "--client-"), *format_arguments({"--target-extension": judged})]

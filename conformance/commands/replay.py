@@ -30,12 +30,7 @@ from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import serve_reference
 from conformance.transport.target import Target
 
-OUTCOME_LABELS = {
-    Outcome.PASS: "fixed",
-    Outcome.OBSERVED: "fixed",
-    Outcome.FAIL: "failed",
-    Outcome.ADVISORY: "failed",
-}
+OUTCOME_LABELS = {Outcome.PASS: "fixed", Outcome.OBSERVED: "fixed", Outcome.FAIL: "failed", Outcome.ADVISORY: "failed"}
 
 
 def add_subcommand(commands: Any) -> None:

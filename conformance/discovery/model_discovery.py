@@ -12,12 +12,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from conformance.discovery import offered_extensions
-from conformance.discovery.control_answers import (
-    MAX_NOISE,
-    as_tensor,
-    find_differing_outputs,
-    measure_noise,
-)
+from conformance.discovery.control_answers import MAX_NOISE, as_tensor, find_differing_outputs, measure_noise
 from conformance.discovery.deployed_model import (
     DATA,
     NESTED_DATA,

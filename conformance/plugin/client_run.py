@@ -94,11 +94,7 @@ class ClientRun(BaseRun):
         progress("asking the adapter to introduce its client")
         try:
             self.session = ClientSession(
-                adapter,
-                known,
-                strict=options.strict,
-                evidence=options.evidence,
-                process=find_process_id(self._config),
+                adapter, known, strict=options.strict, evidence=options.evidence, process=find_process_id(self._config)
             )
         except AdapterError as error:
             self.conclusion = conclude_nothing_judged("; ".join([str(error), *error.stderr[-MAX_SHOWN_ROWS:]]))

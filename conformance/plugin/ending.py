@@ -103,12 +103,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         left_out = find_left_out_rows(results, subjects=run.subjects, transports=run.transports)
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
-            options.baseline_file,
-            baseline,
-            results,
-            run.output,
-            is_whole=not missing,
-            left_out=left_out,
+            options.baseline_file, baseline, results, run.output, is_whole=not missing, left_out=left_out
         )
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(

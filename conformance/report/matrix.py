@@ -172,8 +172,7 @@ def sort_versions(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, Repo
     for stem, report in reports:
         order.setdefault(_name_server(stem, report), len(order))
     return sorted(
-        reports,
-        key=lambda pair: (order[_name_server(*pair)], parse_version(pair[1]["target"]["version"] or "")),
+        reports, key=lambda pair: (order[_name_server(*pair)], parse_version(pair[1]["target"]["version"] or ""))
     )
 
 

@@ -171,10 +171,7 @@ def _build_sections(view: View) -> Sequence[Section]:
     return (
         Section("Failures", "", [_format_group(view, group) for group in view.failures], ("failure", "failures")),
         Section(
-            "Not judged: blocked or in error",
-            "",
-            [_format_group(view, group) for group in view.stuck],
-            ("row", "rows"),
+            "Not judged: blocked or in error", "", [_format_group(view, group) for group in view.stuck], ("row", "rows")
         ),
         Section("Advice", "", list(map(_format_advice, view.advice)), ("piece of advice", "pieces of advice")),
         _build_robustness_section(view),

@@ -16,11 +16,7 @@ from conformance.spec.verdict import conclude_requirements, find_outcome, group_
 Status = Literal["passed", "failed", "skipped"]
 
 # The status of a requirement by verdict, unless one of its rows fails the run.
-_STATUS: Mapping[Outcome, Status] = {
-    Outcome.PASS: "passed",
-    Outcome.OBSERVED: "passed",
-    Outcome.ADVISORY: "passed",
-}
+_STATUS: Mapping[Outcome, Status] = {Outcome.PASS: "passed", Outcome.OBSERVED: "passed", Outcome.ADVISORY: "passed"}
 _FAILING = (Outcome.FAIL, Outcome.FIXED, Outcome.ERROR)
 
 

@@ -28,10 +28,7 @@ from conformance.spec.user_error import UserError
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {TABLE[name].over_http: name for name in OVER_GRPC}
 # Requirements of HTTP that are a part of another requirement over gRPC.
-_GRPC_SUBSTITUTES: Mapping[str, str] = {
-    "OIP-SHAPE": "GRPC-TYPED",
-    "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc",
-}
+_GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED", "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc"}
 FOLDER = "spec/requirements"
 # Area -> what its requirements are about, in the order of reports and pages. Each area has a file in `FOLDER`.
 AREAS: Mapping[str, str] = {

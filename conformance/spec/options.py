@@ -231,9 +231,7 @@ _DEFINITIONS: Final = (
         kind=int,
     ),
     Option(
-        "--conformance-dangerous",
-        "at the end, also send requests that are known to have crashed servers",
-        kind=bool,
+        "--conformance-dangerous", "at the end, also send requests that are known to have crashed servers", kind=bool
     ),
     Option(
         "--conformance-concurrency",

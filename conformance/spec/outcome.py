@@ -66,9 +66,7 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     ),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),
     Outcome.NOT_APPLICABLE: Wording(
-        "n/a",
-        "n/a",
-        "the extension is not offered, no model fits, or the row is beyond a limit of the server",
+        "n/a", "n/a", "the extension is not offered, no model fits, or the row is beyond a limit of the server"
     ),
 }
 

@@ -202,8 +202,7 @@ size_that_is_no_number_worked_out = steps.PARSE_INPUT.before(
     ),
 ).says("If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape.")
 odd_sizes_above_100_refused = steps.CHECK_SHAPE.refuse(
-    "OIP-ANSWER",
-    lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2,
+    "OIP-ANSWER", lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2
 ).says("The server refuses an input if the number of elements is odd and more than 100.")
 
 

@@ -13,13 +13,7 @@ from conformance.checks.support.classes import (
     find_scored_output,
     read_texts,
 )
-from conformance.checks.support.ranked_inputs import (
-    DOCUMENTED,
-    ITEMS,
-    OWN,
-    SCORES,
-    choose_inputs,
-)
+from conformance.checks.support.ranked_inputs import DOCUMENTED, ITEMS, OWN, SCORES, choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError

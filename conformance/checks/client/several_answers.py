@@ -160,10 +160,7 @@ def make_wrong_length_row(name: str, script: HttpScript, form: Form = "binary") 
 
 GRPC_ROW = Row(
     "entry-too-many",
-    (
-        make_three_output_inference("length-calls", "binary"),
-        make_script(make_three_outputs("calls"), grpc=EXTRA_ENTRY),
-    ),
+    (make_three_output_inference("length-calls", "binary"), make_script(make_three_outputs("calls"), grpc=EXTRA_ENTRY)),
 )
 
 

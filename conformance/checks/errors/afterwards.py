@@ -226,11 +226,7 @@ def nothing_breaks_in_discovery(target: AnyTarget) -> None:
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
         raise UnmetError(
-            one.expected,
-            _describe_broken_request(one),
-            one.reply,
-            requirement=requirement,
-            ends_server=bool(one.lost),
+            one.expected, _describe_broken_request(one), one.reply, requirement=requirement, ends_server=bool(one.lost)
         )
 
 

@@ -15,13 +15,7 @@ from urllib.parse import quote
 
 from conformance.checks.support.inputs import InputsBuilder, sample_inputs
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.wrong_requests import (
-    Fault,
-    make_refusals,
-    send_binary,
-    send_json,
-    with_own_names,
-)
+from conformance.checks.support.wrong_requests import Fault, make_refusals, send_binary, send_json, with_own_names
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.extensions import BINARY, CLASSES
@@ -323,12 +317,7 @@ BINARY_METADATA_CONFLICTS = (
 # Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
 # size); `tensors` has the shape that such a server would read.
 NEGATIVE_DIMENSIONS = (
-    Fault(
-        "negative-dimension",
-        "identity_int32",
-        _set_first(shape=[-3], data=[1, 2, 3]),
-        tensors=fill_with_numbers(3),
-    ),
+    Fault("negative-dimension", "identity_int32", _set_first(shape=[-3], data=[1, 2, 3]), tensors=fill_with_numbers(3)),
     Fault(
         "minus-one-for-any-number",
         "identity_int32",

@@ -184,10 +184,7 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         block_if(
             lambda: not is_right(target, model, declared[::-1]), "the answer is also wrong if all inputs have elements"
         ),
-        block_if(
-            lambda: not is_right(target, model, tensors[::-1]),
-            _WRONG_IN_DECLARED_ORDER,
-        ),
+        block_if(lambda: not is_right(target, model, tensors[::-1]), _WRONG_IN_DECLARED_ORDER),
     ):
         expect_right(target, model, tensors)
 

@@ -52,12 +52,7 @@ BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ("bytes-2-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b", ([b"a", b"b"],)),
     ("bytes-2-three-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b\1\0\0\0c", ()),
     ("bytes-variable", "raw_bytes_variable", b"hello", ([b"hello"],)),
-    (
-        "bytes-variable-prefixed",
-        "raw_bytes_variable",
-        b"\5\0\0\0hello",
-        ([b"hello"], [b"\5\0\0\0hello"]),
-    ),
+    ("bytes-variable-prefixed", "raw_bytes_variable", b"\5\0\0\0hello", ([b"hello"], [b"\5\0\0\0hello"])),
 )
 
 

@@ -77,12 +77,7 @@ RESET_COUNT = 20
 
 
 @check("robustness.reset-harms-nobody", requirements="ROBUST-RESET", role="identity_int32", infers=False)
-@rows(
-    ("before-a-byte", 0.0),
-    ("inside-the-head", 0.3),
-    ("inside-the-body", 0.95),
-    ("before-the-answer", 1.0),
-)
+@rows(("before-a-byte", 0.0), ("inside-the-head", 0.3), ("inside-the-body", 0.95), ("before-the-answer", 1.0))
 def reset_harms_nobody(target: Target, model: Model, sent_fraction: float) -> None:
     """Twenty clients that reset their connections disturb no other client."""
     message = make_plain_request(model)

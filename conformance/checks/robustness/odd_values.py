@@ -94,11 +94,7 @@ def _call_for_classes(count: int) -> MessageBuilder:
     ],
     *[
         make_row(
-            f"shape-{name}-in-binary",
-            _set_shape(shape, "binary"),
-            role=ROLES[len(shape)],
-            needs=BINARY,
-            dangerous=True,
+            f"shape-{name}-in-binary", _set_shape(shape, "binary"), role=ROLES[len(shape)], needs=BINARY, dangerous=True
         )
         for name, shape in EMPTY.items()
     ],
@@ -134,10 +130,7 @@ def number_beyond_all_is_answered_or_refused(
 @rows(
     *[
         make_row(
-            f"shape-{name}",
-            _set_shape(shape, "binary", make_infer_message),
-            role=ROLES[len(shape)],
-            dangerous=True,
+            f"shape-{name}", _set_shape(shape, "binary", make_infer_message), role=ROLES[len(shape)], dangerous=True
         )
         for name, shape in EMPTY.items()
     ],

@@ -54,12 +54,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 @claim("state.answers-in-turn-are-their-own", requirements="OIP-ISOLATION")
 @rows(
     *[
-        Row(
-            f"{role}-{name}-{form}",
-            (lengths, form),
-            role=role,
-            needs=BINARY if form == "binary" else (),
-        )
+        Row(f"{role}-{name}-{form}", (lengths, form), role=role, needs=BINARY if form == "binary" else ())
         for role in ("identity_int32", "identity_bytes")
         for name, lengths in {
             "big-small": (LARGE_COUNT, 1),

@@ -72,10 +72,7 @@ HTTP_WALK = Transport(
     },
     baselines={
         "json": ("identity_int32", ({},)),
-        "binary": (
-            "identity_int32",
-            ({"send": "binary"}, {"want": "binary"}, {"send": "binary", "want": "binary"}),
-        ),
+        "binary": ("identity_int32", ({"send": "binary"}, {"want": "binary"}, {"send": "binary", "want": "binary"})),
         "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
         "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
     },
@@ -87,10 +84,7 @@ HTTP_WALK = Transport(
 )
 GRPC_WALK = Transport(
     kinds=axes_over_grpc.CALLS,
-    judged={
-        "calls": ("GRPC-RAW-AS-TYPED", ()),
-        "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC),
-    },
+    judged={"calls": ("GRPC-RAW-AS-TYPED", ()), "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC)},
     baselines={
         "calls": ("identity_int32", ({}, {"send": "binary"})),
         "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),

@@ -67,8 +67,4 @@ _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "exponents": _write_short_exponent,
     "capitals": lambda value: f"{value:.16E}",
 }
-_ORDERS: Mapping[str, Callable[[list[str]], Iterable[str]]] = {
-    "usual": list,
-    "reversed": reversed,
-    "sorted": sorted,
-}
+_ORDERS: Mapping[str, Callable[[list[str]], Iterable[str]]] = {"usual": list, "reversed": reversed, "sorted": sorted}

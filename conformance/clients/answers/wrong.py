@@ -119,10 +119,7 @@ FRAMES: Final[Mapping[str, Edit | tuple[Edit, ...]]] = {
     "prefix-short": Data(shorten_prefix, "@BYTES"),
     "prefix-huge": Data(set_huge_prefix, "@BYTES"),
     # The tensor ends inside the length prefix of an extra element; the size in the JSON is that of these data.
-    "prefix-cut": (
-        Set("outputs.@BYTES.parameters.binary_data_size", plus(2)),
-        Data(plus(b"\x01\x00"), "@BYTES"),
-    ),
+    "prefix-cut": (Set("outputs.@BYTES.parameters.binary_data_size", plus(2)), Data(plus(b"\x01\x00"), "@BYTES")),
 }
 # Content-Length and the inference header stay correct.
 LENGTHS: Final[Mapping[str, Edit]] = {
