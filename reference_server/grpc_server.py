@@ -35,8 +35,7 @@ CODES = {400: grpc.StatusCode.INVALID_ARGUMENT, 404: grpc.StatusCode.NOT_FOUND, 
 class GrpcServer:
     """A gRPC server that listens from the start and serves in a `with` block.
 
-    Attributes:
-        address: `host:port`.
+    `address`: `host:port`.
     """
 
     def __init__(self, models: Models, host: str, port: int, max_message: int) -> None:
@@ -48,8 +47,7 @@ class GrpcServer:
             port: 0 for a free port.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
-        Raises:
-            OSError: the port is not available.
+        Raises OSError: the port is not available.
         """
         shown_host = f"[{host}]" if ":" in host else host
         try:

@@ -38,8 +38,7 @@ async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
 
     `size`: bytes that the work processes.
 
-    Raises:
-        InferenceError: the server shuts down before the work is done.
+    Raises InferenceError: the server shuts down before the work is done.
     """
     if size <= MAX_INLINE_BYTES:
         return work()

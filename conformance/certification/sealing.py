@@ -99,11 +99,7 @@ def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKe
 
 
 def make_throwaway_key() -> Ed25519PrivateKey:
-    """Return a new private key, to sign one folder.
-
-    Raises:
-        MissingExtraError: the extra `signing` is not installed.
-    """
+    """Return a new private key, to sign one folder. Raises MissingExtraError: the extra `signing` is not installed."""
     extras.expect_installed("signing", "a certification")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -146,8 +142,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
     """Return why a file is not a valid signature of a folder by a key; None if the signature is valid.
 
-    Raises:
-        MissingExtraError: the extra `signing` is not installed.
+    Raises MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", "a certification")
     from cryptography.exceptions import InvalidSignature
@@ -167,8 +162,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
 def _load_public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
     """Return the public key in a manifest's entry.
 
-    Raises:
-        ValueError: the entry describes no key, or the id is not that of the key.
+    Raises ValueError: the entry describes no key, or the id is not that of the key.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

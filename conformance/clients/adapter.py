@@ -36,8 +36,7 @@ class Adapter(Protocol):
     def introduction(self) -> Introduction:
         """The name, version, language and transports of the client library behind this adapter.
 
-        Raises:
-            AdapterError: the adapter gave no valid answer.
+        Raises AdapterError: the adapter gave no valid answer.
         """
 
     def infer(

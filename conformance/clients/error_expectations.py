@@ -47,8 +47,7 @@ def expect_no_output(seen: Observation, name: str) -> None:
 def expect_timely_return(seen: Observation) -> None:
     """Expect that the client returned within the caller's timeout plus `GRACE_S`.
 
-    Raises:
-        UnmetError: the client returned later.
+    Raises UnmetError: the client returned later.
     """
     if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
@@ -62,8 +61,7 @@ def expect_error_text(seen: Observation, *texts: str) -> None:
     Libraries spell gRPC codes in several ways. So a text that is the name of a code also matches a status that is the
     number of this code. It also matches the name in other capitals or without underscores.
 
-    Raises:
-        UnmetError: neither the message nor the status contains any of the texts.
+    Raises UnmetError: neither the message nor the status contains any of the texts.
     """
     error_text = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in error_text or _has_code(text, seen.result) for text in texts):

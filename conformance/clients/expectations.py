@@ -37,9 +37,8 @@ def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
 
     `missing_request`: the requirement that fails if no request was received.
 
-    Raises:
-        UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
-            request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
+    Raises UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
+    request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
     """
     if not seen.requests:
         raise UnmetError("an inference request", _describe_missing_request(seen), requirement=missing_request)
@@ -83,8 +82,7 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
     `own`: the requirements of the row, by their HTTP names.
     `missing_request`: the requirement that fails if no request was received.
 
-    Raises:
-        UnmetError: a request violates a requirement, or no request was received.
+    Raises UnmetError: a request violates a requirement, or no request was received.
     """
     expect_request(seen, missing_request)
     for request in seen.requests:
@@ -106,8 +104,7 @@ def is_evidence_of_mixing(requirement: str) -> bool:
 def expect_same_options(before: Observation, after: Observation) -> None:
     """Expect that two inferences with the same options of the caller lead to requests with the same options.
 
-    Raises:
-        UnmetError: the requests differ in an option, other than an id or an output that only the first one has.
+    Raises UnmetError: the requests differ in an option, other than an id or an output that only the first one has.
     """
     first, last = before.requests[-1], after.requests[-1]
     for fault in find_changed_options(first.received, last.received):
@@ -174,8 +171,7 @@ def _find_unreadable(seen: Observation, name: str) -> str:
 def expect_readable(seen: Observation, *names: str) -> None:
     """Expect that the client's library can read these outputs.
 
-    Raises:
-        NotApplicableError: the library cannot read one of them.
+    Raises NotApplicableError: the library cannot read one of them.
     """
     for name in names:
         if reason := _find_unreadable(seen, name):
@@ -247,8 +243,7 @@ def attribute_failures_to(requirement: str) -> Iterator[None]:
 
     Failures that show a tensor of another answer stay attributed to `OWN`.
 
-    Raises:
-        UnmetError: an expectation within the block is unmet.
+    Raises UnmetError: an expectation within the block is unmet.
     """
     try:
         yield

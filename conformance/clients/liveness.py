@@ -23,8 +23,7 @@ _EARLY: Final = 0.95  # a client that measures its timeout itself may return ear
 class Liveness:
     """Counts the timeouts of a client over one transport.
 
-    Args:
-        timeout: seconds that each inference has.
+    `timeout`: seconds that each inference has.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -51,11 +50,9 @@ class Liveness:
     def expect_responsive_client(self, can_infer: Callable[[Inference], bool]) -> None:
         """After a few timeouts in a row, test whether the client can still make a simple inference in time.
 
-        Args:
-            can_infer: has the client make an inference; returns whether the client can make it.
+        `can_infer`: has the client make an inference; returns whether the client can make it.
 
-        Raises:
-            AdapterLostError: the simple inference timed out, now or in an earlier call.
+        Raises AdapterLostError: the simple inference timed out, now or in an earlier call.
         """
         if not self._lost and self._budget.is_probe_due:
             waits = self._budget.waits

@@ -132,8 +132,7 @@ class Sender:
 class FirstViolation:
     """The first request of a client that violates a requirement.
 
-    Attributes:
-        failure: the description of the violation, once the request is answered.
+    `failure`: the description of the violation, once the request is answered.
     """
 
     client: str
@@ -146,8 +145,7 @@ class FirstViolation:
 class Traffic:
     """Judges the requests of any number of watched clients.
 
-    Attributes:
-        clients: name -> client, in the order of their first requests.
+    `clients`: name -> client, in the order of their first requests.
 
     `header`: the header that contains the name of a client; None: User-Agent.
     `strict`: whether violations of advisory requirements count as failures.

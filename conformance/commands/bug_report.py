@@ -94,8 +94,7 @@ def _find_case(row: FailedRow) -> Case | None:
 def _render_bug(bug: Bug) -> str:
     """Return a bug report.
 
-    Raises:
-        UserError: the evidence of the bug, which may come from a stranger, cannot be read.
+    Raises UserError: the evidence of the bug, which may come from a stranger, cannot be read.
     """
     try:
         return bug_report.render(bug)

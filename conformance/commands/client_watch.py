@@ -64,8 +64,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Watch until the end; return the text to print and the exit status.
 
-    Raises:
-        UserError: an option is invalid, a port is not available, or the command cannot be run.
+    Raises UserError: an option is invalid, a port is not available, or the command cannot be run.
     """
     return watch(read_options(options, options.after))
 
@@ -73,8 +72,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def watch(options: WatchOptions) -> tuple[str, int]:
     """Watch until the end; return the text to print and the exit status.
 
-    Raises:
-        UserError: a port is not available, or the command cannot be run.
+    Raises UserError: a port is not available, or the command cannot be run.
     """
     started = format_now()
     with catch_interrupts() as interrupted, _open_upstream(options) as upstream_settings:

@@ -51,8 +51,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
-    Raises:
-        UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
+    Raises UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)

@@ -102,8 +102,7 @@ def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], inter
     `addresses`: environment variables for the command, with the watched addresses; the names are in
     `ADDRESS_VARIABLES`.
 
-    Raises:
-        UserError: the command cannot be started.
+    Raises UserError: the command cannot be started.
     """
     own = {name: value for name, value in os.environ.items() if name not in ADDRESS_VARIABLES}
     try:

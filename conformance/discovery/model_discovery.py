@@ -66,8 +66,7 @@ INPUTS_HELP = (
 class UnknownInputsError(SettingsError):
     """The suite cannot find out the inputs of a model, so that the user has to give them.
 
-    Attributes:
-        refusal: the message without advice.
+    `refusal`: the message without advice.
     """
 
     def __init__(self, refusal: str, advice: str = "") -> None:

@@ -51,8 +51,7 @@ def read_server_metadata(target: Target, result: DiscoveryResult, models: Iterab
 
     `models` are the names of the models that the server may serve.
 
-    Raises:
-        TargetLostError: no gRPC server answers at the gRPC address.
+    Raises TargetLostError: no gRPC server answers at the gRPC address.
     """
     judged = target.live_transports = target.settings.transports
     if HTTP in judged:
@@ -170,8 +169,7 @@ def send_request(target: Target, request: InferRequest) -> Reply:
 class Probe:
     """The reply to a request that uses an extension.
 
-    Attributes:
-        plain: the reply to the same request without the extension; None if no server may ignore the extension.
+    `plain`: the reply to the same request without the extension; None if no server may ignore the extension.
     """
 
     reply: Reply

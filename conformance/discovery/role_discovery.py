@@ -128,8 +128,7 @@ def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
     """Return role -> model name for each role of `placements`.
 
-    Raises:
-        SettingsError: the target does not serve one of the models.
+    Raises SettingsError: the target does not serve one of the models.
     """
     found = {role: placement.model for role, placement in placements.items()}
     target.placements, target.roles = {**target.placements, **placements}, target.roles | found

@@ -67,8 +67,7 @@ class ClassTextError(ValueError):
 def parse(text: str) -> ClassText:
     """Parse a class. Only the first two colons are separators: a label may contain colons.
 
-    Raises:
-        ClassTextError: the index is missing, or value or index is not a number.
+    Raises ClassTextError: the index is missing, or value or index is not a number.
     """
     value, *rest = text.split(":", 2)
     if not rest:

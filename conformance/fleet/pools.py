@@ -112,8 +112,7 @@ def choose_worker_count() -> int:
 class LocalPool:
     """Runs units of work in threads that each wait for a process.
 
-    Attributes:
-        failure: why the pool can run no more units; always empty for this machine.
+    `failure`: why the pool can run no more units; always empty for this machine.
     """
 
     failure = ""

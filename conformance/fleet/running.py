@@ -47,8 +47,7 @@ def run(
     `fleet`: the targets, and how they are judged.
     `pool`: creates the pool that runs the units; None: the pool that `options` selects.
 
-    Raises:
-        FleetError: the run cannot start, or its folder cannot be written.
+    Raises FleetError: the run cannot start, or its folder cannot be written.
     """
     every = units.make_units(fleet, here=not options.scheduler, updates_baselines=options.updates_baselines)
     try:

@@ -185,8 +185,7 @@ def run_process(
         should_continue: polled during the run; when it returns False, the process is killed.
         grace: seconds between the request to stop and the kill.
 
-    Raises:
-        OSError: the process cannot be started.
+    Raises OSError: the process cannot be started.
     """
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(

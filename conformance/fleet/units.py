@@ -103,8 +103,7 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
         here: whether the units run on this machine; if so, the secrets must exist now.
         updates_baselines: whether the runs rewrite the baselines.
 
-    Raises:
-        FleetError: a target cannot be used; the message names file, target and member.
+    Raises FleetError: a target cannot be used; the message names file, target and member.
     """
     return [_build_unit(fleet, target, here=here, updates_baselines=updates_baselines) for target in fleet.targets]
 
@@ -167,8 +166,7 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
     """Return the text of a baseline; empty if the run creates the baseline, None if the target has no baseline.
 
-    Raises:
-        BaselineError: the baseline cannot be read.
+    Raises BaselineError: the baseline cannot be read.
     """
     if path is None:
         return None

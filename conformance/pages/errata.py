@@ -52,8 +52,7 @@ class Erratum:
 def load() -> tuple[Erratum, ...]:
     """Return the errata in the order of the page: by kind, then in that of the ledger.
 
-    Raises:
-        KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
+    Raises KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
     """
     order = list(KINDS)
     errata = (_load_erratum(*entry) for entry in ledger.list_entries("errata"))

@@ -39,8 +39,7 @@ REFUSAL = ("HTTP status 400 to 499", '{"error": "..."}')
 class Example:
     """A golden case as lines of text.
 
-    Attributes:
-        path: the path of the case in `fixtures/`.
+    `path`: the path of the case in `fixtures/`.
     """
 
     path: str

@@ -53,8 +53,7 @@ class RecordedExchange:
 def load() -> Mapping[str, RecordedExchange]:
     """Return requirement id -> an exchange that shows it, for requirements without a golden case.
 
-    Raises:
-        RuntimeError: the bundled server did not start.
+    Raises RuntimeError: the bundled server did not start.
     """
     server = ReferenceServer(grpc=True)
     calls: list[Call] = []

@@ -56,8 +56,7 @@ class ServerResult:
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
     """Load the reports in a folder, sorted by file name; omit the bundled server's report unless `bundled` is set.
 
-    Raises:
-        ReportError: a file is not a report.
+    Raises ReportError: a file is not a report.
     """
     return tuple(_read_report(*pair) for pair in read_folder(folder) if bundled or pair[0] != BUNDLED)
 

@@ -62,8 +62,7 @@ class BaseRun(ABC):
 
         The recording of a run that judged nothing is replaced.
 
-        Raises:
-            pytest.UsageError: the folder cannot be used.
+        Raises pytest.UsageError: the folder cannot be used.
         """
         folder = self.options.evidence
         if folder is None:

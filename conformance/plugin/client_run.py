@@ -26,8 +26,7 @@ MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not star
 class ClientRun(BaseRun):
     """The state of one run that judges a client.
 
-    Attributes:
-        session: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
+    `session`: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
     """
 
     party: ClassVar[Party] = Party.CLIENT
@@ -38,8 +37,7 @@ class ClientRun(BaseRun):
 
         `from_controller`: the adapter's introduction from the controller, if this process is a worker.
 
-        Raises:
-            UserError: an option cannot be used.
+        Raises UserError: an option cannot be used.
         """
         super().__init__(config)
         self.options = read_client_options(config.option, config.getini)

@@ -59,8 +59,7 @@ class ServerRun(BaseRun):
 
         `from_controller`: addresses, discovery result and seed of the controller, if this process is a worker.
 
-        Raises:
-            UserError: an option cannot be used.
+        Raises UserError: an option cannot be used.
         """
         super().__init__(config)
         self._from_controller = from_controller or {}
@@ -119,8 +118,7 @@ class ServerRun(BaseRun):
     def _started_session(self) -> Session:
         """The session of a run that has started.
 
-        Raises:
-            RuntimeError: the run has not started.
+        Raises RuntimeError: the run has not started.
         """
         if self.session is None:
             raise RuntimeError("the run has not started")

@@ -66,8 +66,7 @@ def check_folders(folders: Sequence[Path], root: Path, day: date) -> list[Folder
     `folders`: the folders, inside or outside the root.
     `root`: root of the registry, with its policy and existing certifications.
 
-    Raises:
-        RegistryError: the registry's own files cannot be read.
+    Raises RegistryError: the registry's own files cannot be read.
     """
     registry_policy, notices = policy.read(root), policy.read_notices(root)
     known = find_existing(root, folders, notices.revoked)

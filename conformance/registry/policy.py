@@ -78,11 +78,7 @@ class Notices:
 
 
 def read(root: Path) -> Policy:
-    """Read `registry.toml` of a registry.
-
-    Raises:
-        RegistryError: the file is missing, or does not match its schema.
-    """
+    """Read `registry.toml` of a registry. Raises RegistryError: the file is missing, or does not match its schema."""
     if not (root / POLICY).exists():
         raise RegistryError(f"{root / POLICY} does not exist: name the folder of a registry, which has this file")
     document = _read_document(root / POLICY, "registry")
@@ -103,8 +99,7 @@ def read(root: Path) -> Policy:
 def read_notices(root: Path) -> Notices:
     """Read `revoked.toml` of a registry; a missing file means no notices.
 
-    Raises:
-        RegistryError: the file cannot be read, or does not match its schema.
+    Raises RegistryError: the file cannot be read, or does not match its schema.
     """
     path = root / NOTICES
     document = _read_document(path, "revoked") if path.exists() else {}

@@ -39,8 +39,7 @@ def build(root: Path, site: Path, day: date) -> list[Entry]:
     `site`: a folder that is absent or empty.
     `day`: the day on which the site shows the certifications as valid or expired.
 
-    Raises:
-        RegistryError: the registry's own files cannot be read, or the site cannot be written.
+    Raises RegistryError: the registry's own files cannot be read, or the site cannot be written.
     """
     registry_policy, notices = policy.read(root), policy.read_notices(root)
     make_empty_folder(site, RegistryError)

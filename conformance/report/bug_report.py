@@ -149,11 +149,7 @@ def describe_symptom(requirement: Requirement) -> str:
 
 
 def render(bug: Bug) -> str:
-    """Return the bug report as Markdown.
-
-    Raises:
-        ValueError, OSError: the evidence of the example cannot be read.
-    """
+    """Return the bug report as Markdown. Raises ValueError, OSError: the evidence of the example cannot be read."""
     example = bug.example
     sent = example.failure["sent"]
     sections = (

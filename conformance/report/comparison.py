@@ -113,11 +113,9 @@ class Comparison:
 def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
     """Compare reports side by side.
 
-    Args:
-        reports: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
+    `reports`: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
 
-    Raises:
-        UserError: some reports are of servers, and some of clients.
+    Raises UserError: some reports are of servers, and some of clients.
     """
     bodies = [report for _, report in reports]
     parties = {find_party(report) for report in bodies}

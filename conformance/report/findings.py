@@ -67,11 +67,7 @@ def find_requirement(check: ReportRow) -> str:
 
 
 def get_failure(check: ReportRow) -> Failure:
-    """Return the failure of a row that has one.
-
-    Raises:
-        ValueError: the row has none.
-    """
+    """Return the failure of a row that has one. Raises ValueError: the row has none."""
     if check["failure"] is None:
         raise ValueError(f"{format_label(check)} has no failure")
     return check["failure"]

@@ -22,8 +22,7 @@ from conformance.spec.user_error import UserError
 class OutputWriter:
     """Writes output files, and remembers which of them cannot be written.
 
-    Attributes:
-        faults: a line for each failed write, printed beside the verdict: here it would end a line of progress.
+    `faults`: a line for each failed write, printed beside the verdict: here it would end a line of progress.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -54,8 +53,7 @@ def convert_write_errors(path: Path, error: type[UserError] = UserError) -> Iter
 def write_atomically(path: Path, text: str) -> None:
     """Write a temporary file and rename it, so that the file is always complete.
 
-    Raises:
-        OSError: the file cannot be written; the temporary file is removed.
+    Raises OSError: the file cannot be written; the temporary file is removed.
     """
     partial = path.with_name(path.name + ".partial")
     try:
@@ -69,8 +67,7 @@ def write_atomically(path: Path, text: str) -> None:
 def make_empty_folder(folder: Path, error: type[UserError]) -> None:
     """Create a folder, or accept an existing empty folder.
 
-    Raises:
-        UserError: of the given type: the folder is not empty, or cannot be created.
+    Raises UserError: of the given type: the folder is not empty, or cannot be created.
     """
     with convert_write_errors(folder, error):
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,8 +23,7 @@ SHOWN_DIGITS = 12  # of a digest
 class PackResults:
     """The results of a pack.
 
-    Attributes:
-        stuck: the rows that are blocked or in error, by reason.
+    `stuck`: the rows that are blocked or in error, by reason.
     """
 
     entry: PackEntry

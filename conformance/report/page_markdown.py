@@ -31,8 +31,7 @@ MAX_TEXT_CHARS = 20_000
 class Section:
     """A section of the page, a list of pieces; pieces beyond the size limit are left out.
 
-    Attributes:
-        names: the singular and the plural noun for a piece, such as "failure" and "failures".
+    `names`: the singular and the plural noun for a piece, such as "failure" and "failures".
     """
 
     title: str

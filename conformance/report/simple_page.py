@@ -147,8 +147,7 @@ def build_environment(*packages: str) -> jinja2.Environment:
 
     Its filter `safe_text` replaces control characters in a text.
 
-    Args:
-        packages: further packages with templates, in addition to this one.
+    `packages`: further packages with templates, in addition to this one.
     """
     import jinja2
 

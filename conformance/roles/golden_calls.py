@@ -43,8 +43,7 @@ class GrpcCase:
 def load_all() -> tuple[GrpcCase, ...]:
     """Return all cases, sorted by the names of their folders.
 
-    Raises:
-        FileNotFoundError: the installation is incomplete.
+    Raises FileNotFoundError: the installation is incomplete.
     """
     return tuple(_load_case(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
 

@@ -127,18 +127,13 @@ class Case:
 def load_all() -> tuple[Case, ...]:
     """Return all cases, the valid cases first, each group sorted by name.
 
-    Raises:
-        FileNotFoundError: the installation is incomplete.
+    Raises FileNotFoundError: the installation is incomplete.
     """
     return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _list_case_files(kind))
 
 
 def load(folder: Path) -> Case:
-    """Load the case in a folder.
-
-    Raises:
-        FileNotFoundError: `case.json` or a file named in it is missing.
-    """
+    """Load the case in a folder. Raises FileNotFoundError: `case.json` or a file named in it is missing."""
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     request, answer = case["request"], case["answer"]
     outputs = answer.get("outputs", answer.get("otherwise", []))

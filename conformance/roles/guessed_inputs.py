@@ -151,8 +151,7 @@ def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterat
         user_inputs: inputs from the user, which are part of every guess. If there are any, the first guess consists of
             them alone, because the other inputs of the model may be optional.
 
-    Raises:
-        UserInputError: an input of the user does not match the metadata.
+    Raises UserInputError: an input of the user does not match the metadata.
     """
     fixed = build_user_tensors(specs, user_inputs)
     if fixed:
@@ -182,8 +181,7 @@ def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, alt
 
     `alternative`: the index of the tensor to use, for inputs with several alternative tensors.
 
-    Raises:
-        UserInputError: an input of the user does not match the metadata.
+    Raises UserInputError: an input of the user does not match the metadata.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
     return {name: _build_user_tensor(name, datatypes, entry, alternative) for name, entry in user_inputs.items()}

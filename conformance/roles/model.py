@@ -118,8 +118,7 @@ class Model:
 
         For a deployed model without a role, return inputs that it accepts, and ignore the values.
 
-        Args:
-            values: input name -> values, or else the values of the first input.
+        `values`: input name -> values, or else the values of the first input.
         """
         by_name = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
@@ -187,8 +186,7 @@ class Model:
     def find_classifiable_outputs(self) -> Sequence[str]:
         """Return the names of the outputs that can be classified, the most informative first.
 
-        Raises:
-            NotApplicableError: no output can be classified.
+        Raises NotApplicableError: no output can be classified.
         """
         return [spec.name for spec in self.role.outputs]
 

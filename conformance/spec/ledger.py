@@ -160,8 +160,7 @@ class Requirement:
     def sources(self) -> tuple[Sentence, ...]:
         """The source sentences; loaded lazily, because a run without failures does not need them.
 
-        Raises:
-            KeyError: a sentence does not exist.
+        Raises KeyError: a sentence does not exist.
         """
         return tuple(map(get_sentence, self.cited))
 
@@ -224,8 +223,7 @@ def add_requirements_of_pack(entries: Mapping[str, Requirement]) -> None:
 def get_requirement(requirement_id: str) -> Requirement:
     """Return one requirement of the suite, or of a loaded pack.
 
-    Raises:
-        UnknownRequirementError: no requirement has this id.
+    Raises UnknownRequirementError: no requirement has this id.
     """
     ledger = load()
     found = ledger.get(requirement_id) or _OF_PACKS.get(requirement_id)

@@ -377,8 +377,7 @@ def read_value(name: str, given: Any, ini: Callable[[str], Any] | None = None) -
     `given`: the parsed command line, as a namespace.
     `ini`: returns a value of pytest's ini file by name; None if only the command line counts.
 
-    Raises:
-        UserError: the environment or the ini file has a text that is not a number.
+    Raises UserError: the environment or the ini file has a text that is not a number.
     """
     option = OPTIONS[name]
     value = option.get_value(given)
@@ -395,8 +394,7 @@ def read_value(name: str, given: Any, ini: Callable[[str], Any] | None = None) -
 def read_target_values(given: Any, ini: Callable[[str], Any] | None = None) -> dict[str, Any]:
     """Return the values of the options that a target file can set as well, by field of `TargetConfig`.
 
-    Raises:
-        UserError: see `read_value`.
+    Raises UserError: see `read_value`.
     """
     return {option.key.replace(".", "_"): read_value(option.name, given, ini) for option in _DEFINITIONS if option.key}
 
@@ -407,11 +405,7 @@ def find_given_option(given: Any, names: Iterable[str]) -> str | None:
 
 
 def expect_report_suffix(path: Path) -> str:
-    """Return the suffix that selects the format of a report.
-
-    Raises:
-        UserError: the suffix is unknown.
-    """
+    """Return the suffix that selects the format of a report. Raises UserError: the suffix is unknown."""
     for known in REPORT_SUFFIXES:
         if path.name.endswith(known):
             return known
@@ -424,8 +418,7 @@ def expect_report_suffix(path: Path) -> str:
 def list_isolation_arguments(folder: str) -> list[str]:
     """Return the arguments of a pytest run that is not affected by the user's settings, plugins and cache.
 
-    Args:
-        folder: a folder with an empty `CHILD_INI`.
+    `folder`: a folder with an empty `CHILD_INI`.
     """
     ini = os.path.join(folder, CHILD_INI)
     return ["-q", "-c", ini, f"--rootdir={folder}", "-p", "no:cacheprovider", "-p", "conformance.plugin"]

@@ -42,8 +42,7 @@ UNMET_OUTCOMES = {
 class Wording:
     """The words for an outcome in reports.
 
-    Attributes:
-        long: the words after a count of rows, as in "3 failed".
+    `long`: the words after a count of rows, as in "3 failed".
     """
 
     short: str

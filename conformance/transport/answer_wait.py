@@ -108,8 +108,7 @@ class AnswerTimes:
 class AnswerWait:
     """How long to wait for the answers of one target.
 
-    Attributes:
-        short_s: the seconds that replace the timeout; None: the timeout applies. May change between requests.
+    `short_s`: the seconds that replace the timeout; None: the timeout applies. May change between requests.
     """
 
     times: AnswerTimes = field(default_factory=AnswerTimes)

@@ -27,8 +27,7 @@ class FrameError(Exception):
 class GoAway:
     """A GOAWAY frame: the peer accepts no further streams.
 
-    Attributes:
-        last: the number of the last stream that the peer may have processed.
+    `last`: the number of the last stream that the peer may have processed.
     """
 
     last: int
@@ -38,8 +37,7 @@ class GoAway:
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
     """Remove the complete frames from a buffer, and yield one at a time.
 
-    Raises:
-        FrameError: the next frame exceeds `MAX_FRAME_BYTES`; raised after the earlier frames were yielded.
+    Raises FrameError: the next frame exceeds `MAX_FRAME_BYTES`; raised after the earlier frames were yielded.
     """
     while len(octets) >= _LENGTH_BYTES:
         size = int.from_bytes(octets[:_LENGTH_BYTES], "big")
@@ -61,11 +59,7 @@ def _describe_octets(first: bytes, size: int) -> str:
 
 
 def parse_goaway(frame: bytes) -> GoAway | None:
-    """Parse a GOAWAY frame; return None for other frames.
-
-    Raises:
-        FrameError: the GOAWAY frame is too short.
-    """
+    """Parse a GOAWAY frame; return None for other frames. Raises FrameError: the GOAWAY frame is too short."""
     if frame[3] != GOAWAY_TYPE:
         return None
     payload = frame[FRAME_HEAD_BYTES:]

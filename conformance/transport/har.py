@@ -175,8 +175,7 @@ def format_log_line(log: Mapping[str, Any]) -> str:
 def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
     """Convert an entry to an exchange; a body that was stored only in part becomes an `Excerpt`.
 
-    Raises:
-        ValueError, LookupError, TypeError: the entry is malformed.
+    Raises ValueError, LookupError, TypeError: the entry is malformed.
     """
     validate_entry(entry)
     request, response = entry["request"], entry["response"]
@@ -260,8 +259,7 @@ _GRPC: Final[Mapping[str, Kinds]] = {"code": str, "details": str}
 def validate_entry(entry: Any) -> None:
     """Validate an entry: all members that `parse_exchange` reads must have the right types.
 
-    Raises:
-        ValueError: a member is missing or has another type; the message is one line that names the member.
+    Raises ValueError: a member is missing or has another type; the message is one line that names the member.
     """
     _expect_members(entry, "entry", _ENTRY, _OPTIONAL)
     if not isfinite(entry["time"]) or entry["time"] < 0:

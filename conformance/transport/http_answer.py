@@ -66,8 +66,7 @@ class AnswerParser:
     def feed(self, data: bytes) -> bool:
         """Parse the next bytes, or b"" at the end of the connection; return whether the answer is complete.
 
-        Raises:
-            BrokenAnswerError: the answer is malformed, too long, or ended early.
+        Raises BrokenAnswerError: the answer is malformed, too long, or ended early.
         """
         self.received_bytes += len(data)
         if self._h11 is not None:

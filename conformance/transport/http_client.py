@@ -40,8 +40,7 @@ class _KeptConnection:
     def _send_again_if_unused(self, send_once: Callable[[], Exchange]) -> Exchange:
         """Send a message; if the kept connection has ended before its answer, send it again on a new connection.
 
-        Raises:
-            UnreachableError: the connection failed; `before` is the evidence, if the server does not come back.
+        Raises UnreachableError: the connection failed; `before` is the evidence, if the server does not come back.
         """
         kept = self._kept
         found = send_once()
@@ -66,8 +65,7 @@ class HttpClient(_KeptConnection):
         `fresh`: whether to use a new connection.
         `share`: the number of concurrent messages, which share the limit of answer bytes.
 
-        Raises:
-            UnreachableError: the connection failed.
+        Raises UnreachableError: the connection failed.
         """
         if fresh:
             started = time.monotonic()

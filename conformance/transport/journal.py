@@ -90,8 +90,7 @@ class Journal:
 
         `more_members`: further members of the call's entries, in the order of the entries.
 
-        Raises:
-            JournalError: the call cannot be written.
+        Raises JournalError: the call cannot be written.
         """
         entries = list(har.make_entries(call, self._settings, self._bodies))
         members = [{**entry, **more} for entry, more in zip(entries, chain(more_members, repeat({})), strict=False)]
@@ -181,8 +180,7 @@ def merge(
     `options`: the options of the command line that affect the recorded requests.
     `client`: the judged client's description of itself; None for a server.
 
-    Raises:
-        OSError: writing failed; the files of the journals remain unchanged.
+    Raises OSError: writing failed; the files of the journals remain unchanged.
     """
     parts = [_ProcessFiles(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
@@ -286,8 +284,7 @@ class _ProcessFiles:
 def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
     """Replace the references in an entry by the bodies, and return the entry.
 
-    Raises:
-        ValueError: a body is missing or damaged.
+    Raises ValueError: a body is missing or damaged.
     """
     for members, encoding in har.find_bodies(entry):
         place = members.pop("_at")

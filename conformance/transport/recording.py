@@ -33,8 +33,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]
 
     Members that follow the entries are added to the returned `log` members after the last entry.
 
-    Raises:
-        UnreadableError: immediately or during iteration, if the file cannot be read or is not an archive.
+    Raises UnreadableError: immediately or during iteration, if the file cannot be read or is not an archive.
     """
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
@@ -94,8 +93,7 @@ class Recording:
 def load(path: Path) -> Recording:
     """Read the recording of a run that judged a server.
 
-    Raises:
-        HarError: the file cannot be read, or is not such a recording.
+    Raises HarError: the file cannot be read, or is not such a recording.
     """
     try:
         log, entries = read_archive(path)

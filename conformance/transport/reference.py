@@ -32,8 +32,7 @@ class ReferenceServer:
 
         `grpc`: serve gRPC as well, which requires the extra.
 
-        Raises:
-            UserError: the server did not start.
+        Raises UserError: the server did not start.
         """
         over_grpc = ["--grpc-port", "0"] if grpc else []
         # The addresses are its first lines of output. Further output would fill an unread pipe.
@@ -75,8 +74,7 @@ def serve_reference(url: str, packs: Sequence[str] = ()) -> Iterator[str]:
 
     `packs` are the installed packs whose roles it serves as well.
 
-    Raises:
-        UserError: the bundled server does not start.
+    Raises UserError: the bundled server does not start.
     """
     if url != REFERENCE:
         yield url

@@ -49,8 +49,7 @@ class Fault:
 def load() -> Mapping[str, Fault]:
     """Return every fault by name, in the server's order, as a read-only mapping; the first call starts the server.
 
-    Raises:
-        NoFaultsError: the server does not list its faults.
+    Raises NoFaultsError: the server does not list its faults.
     """
     command = [sys.executable, "-m", "reference_server", "--list-faults", "json"]
     try:

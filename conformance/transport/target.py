@@ -222,8 +222,7 @@ class Target(TargetClient):
     def _measure(self, messages: Sequence[Message]) -> tuple[float, bool]:
         """Return how many seconds the answers to messages take that are sent at the same time, and whether all succeed.
 
-        Raises:
-            UnreachableError: a connection failed.
+        Raises UnreachableError: a connection failed.
         """
         self.settings.rate_limit.wait(len(messages))
         started = time.monotonic()

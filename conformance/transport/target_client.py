@@ -366,8 +366,7 @@ class TargetClient:
     def _waits_until_answered(self, gone: Sequence[Exchange]) -> bool:
         """Wait until the server answers again after these exchanges, and return whether it does.
 
-        Raises:
-            TargetLostError: it does not, and may never have run: then no exchange tells anything.
+        Raises TargetLostError: it does not, and may never have run: then no exchange tells anything.
         """
         self._is_ready_again = False
         is_call = next(Reply(one).is_over_grpc for one in gone if Reply(one).has_ended_unanswered)
@@ -494,8 +493,7 @@ class TargetClient:
     def _probe_target(self, message: Message) -> None:
         """Find out whether the target still answers a simple request, and after many waits also an inference.
 
-        Raises:
-            TargetLostError: the target does not answer.
+        Raises TargetLostError: the target does not answer.
         """
         self.settings.rate_limit.wait()
         plain = make_simple_request(is_call=message.method == GRPC_METHOD)
@@ -519,8 +517,7 @@ class TargetClient:
     def _probe_gone(self, message: Message) -> None:
         """Send a simple request to a server that is gone, unless it has become ready since.
 
-        Raises:
-            UnreachableError: it has no answer of the server.
+        Raises UnreachableError: it has no answer of the server.
         """
         if self._is_ready_again:
             return  # one that limits the rate of requests may not answer another
@@ -537,8 +534,7 @@ class TargetClient:
 
         If the server has died and the user gave a restart command, run the command and wait for the server.
 
-        Raises:
-            TargetLostError: the server did not come back, now or earlier.
+        Raises TargetLostError: the server did not come back, now or earlier.
         """
         if self.lost:
             raise TargetLostError(self.lost, has_died=self.has_died)

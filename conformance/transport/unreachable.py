@@ -11,9 +11,8 @@ from conformance.spec.extensions import HTTP
 class TargetLostError(Exception):
     """The target cannot be reached or is silent, so that nothing else can be judged. The message is one line.
 
-    Attributes:
-        has_died: whether the server has ended. True if the server has answered before, and now connections are refused
-            or a gateway cannot reach the server; False if the cause is unclear, such as lost packets.
+    `has_died`: whether the server has ended. True if the server has answered before, and now connections are refused
+    or a gateway cannot reach the server; False if the cause is unclear, such as lost packets.
     """
 
     def __init__(self, text: str, *, has_died: bool = False) -> None:

@@ -117,8 +117,7 @@ def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:
 def _inflate(body: bytes, window: int, limit: int) -> _InflatedBody | None:
     """Decompress a body; return None if the body does not begin like compressed data of this format.
 
-    Raises:
-        _TooLargeError: the decompressed body exceeds the limits.
+    Raises _TooLargeError: the decompressed body exceeds the limits.
     """
     parts: list[bytes] = []
     room, rest = limit, body

@@ -104,8 +104,7 @@ FLOATS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is
 def lookup(name: str) -> Datatype:
     """Return the datatype with this name.
 
-    Raises:
-        ValueError: no datatype has this name, such as STRING, an erratum in the examples of classification.
+    Raises ValueError: no datatype has this name, such as STRING, an erratum in the examples of classification.
     """
     try:
         return DATATYPES[name]

@@ -118,8 +118,7 @@ class Finding:
         offset: the offset of the first wrong byte in the body (in findings of a decoder, in its buffer); None if no
             single byte is wrong.
 
-    Raises:
-        ValueError: the kind is not a key of `KINDS`.
+    Raises ValueError: the kind is not a key of `KINDS`.
     """
 
     kind: str

@@ -99,8 +99,7 @@ size_of_thirty_two_bits = reread_size("BIN-SIZE-FALSE", lambda size: type(size) 
 def fit_to_shape(is_due: Callable[[int, int, int], bool]) -> Fault:
     """Return a fault: the server truncates or zero-pads the bytes of a numeric input to the size of its shape.
 
-    Args:
-        is_due: takes the size of the input, the size of the shape, and the number of bytes left.
+    `is_due`: takes the size of the input, the size of the shape, and the number of bytes left.
     """
 
     def is_changed(entry: Object, spec: TensorSpec, rest: Any) -> bool:

@@ -120,8 +120,7 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
 
     The two numbers differ.
 
-    Raises:
-        NotApplicableError: the model does not have two such outputs.
+    Raises NotApplicableError: the model does not have two such outputs.
     """
     right = [
         tensor

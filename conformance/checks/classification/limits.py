@@ -179,8 +179,7 @@ def bool_right_or_refused(target: AnyTarget, model: Model, values: Any) -> None:
 def _expect_deployed_right_or_refused(target: AnyTarget, model: Model, datatypes: Collection[str]) -> None:
     """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
-    Raises:
-        NotApplicableError: the output has no elements, or differs between two equal requests.
+    Raises NotApplicableError: the output has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)

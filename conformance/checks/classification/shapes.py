@@ -129,9 +129,8 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
 def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: Form) -> None:
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
-    Raises:
-        NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
-            fixed, or the server ranks it as a whole.
+    Raises NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
+    fixed, or the server ranks it as a whole.
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (DEPLOYED_ITEM_COUNT, 1))

@@ -167,8 +167,7 @@ def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
-    Raises:
-        NotApplicableError: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
+    Raises NotApplicableError: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
     observation = client.infer(inference, script)
     if (
@@ -193,8 +192,7 @@ def make_half_precision_row(datatype: str) -> Row:
 def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller FP16 and BF16 elements that JSON can carry exactly, or refuses them.
 
-    Raises:
-        NotApplicableError: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
+    Raises NotApplicableError: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
     """
     observation = client.infer(inference, script)
     if observation.requests and observation.result.error is not None:
@@ -240,8 +238,7 @@ def make_number_rows() -> Iterator[Row]:
 def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: Script) -> None:
     """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals.
 
-    Raises:
-        NotApplicableError: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
+    Raises NotApplicableError: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
     """
     observation, outputs = client.infer(inference, script), script.outputs(inference)
     try:

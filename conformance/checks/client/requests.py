@@ -398,8 +398,7 @@ def attribute_to_concurrency(client: Client, observation: Observation) -> Iterat
 
     The client sends the same inference again alone, if concurrency may be the cause of the failure.
 
-    Raises:
-        UnmetError: an expectation within the block is unmet.
+    Raises UnmetError: an expectation within the block is unmet.
     """
     try:
         yield

@@ -124,8 +124,7 @@ def expect_tensor_sent(client: Client, inference: Inference, requirements: Seque
 def require_sendable(client: Client, observation: Observation) -> None:
     """Skip the row if the client sent no request, because it sends only JSON, and JSON cannot carry every input.
 
-    Raises:
-        NotApplicableError: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
+    Raises NotApplicableError: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_sent_as_json(client, one) for one in observation.inference.inputs)

@@ -55,8 +55,7 @@ MAX_HANGS = 2  # trials that may time out while a step is shrunk
 class ClientWalker:
     """Makes a client perform the inferences of one row's steps.
 
-    Attributes:
-        hangs: the number of trials in which an inference timed out.
+    `hangs`: the number of trials in which an inference timed out.
     """
 
     client: Client

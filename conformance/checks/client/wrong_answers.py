@@ -340,8 +340,7 @@ def wait_until_closed(observation: Observation) -> None:
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
 
-    Raises:
-        BlockedError: the peer received no complete request, so that it sent no wrong answer.
+    Raises BlockedError: the peer received no complete request, so that it sent no wrong answer.
     """
     form = inference.get_form(0)
     following = replace(

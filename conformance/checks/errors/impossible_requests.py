@@ -74,11 +74,7 @@ def fill_with_numbers(*shape: int) -> InputsBuilder:
 
 
 def drop_last_element(data: list[Any]) -> list[Any]:
-    """Return data without their last element.
-
-    Raises:
-        NotApplicableError: nothing would be left.
-    """
+    """Return data without their last element. Raises NotApplicableError: nothing would be left."""
     if len(data) < 2:
         raise NotApplicableError("the input has too few elements to remove any")
     return data[:-1]
@@ -87,8 +83,7 @@ def drop_last_element(data: list[Any]) -> list[Any]:
 def drop_last_item(entry: dict[str, Any]) -> dict[str, Any]:
     """Return an input whose data lack the last item along the first dimension.
 
-    Raises:
-        NotApplicableError: nothing would be left.
+    Raises NotApplicableError: nothing would be left.
     """
     data = entry["data"][: -prod(entry["shape"][1:])]
     if not data:
@@ -104,8 +99,7 @@ def repeat_last_item(entry: dict[str, Any]) -> dict[str, Any]:
 def drop_last_nested_element(data: list[Any]) -> list[Any]:
     """Return nested data whose last innermost array lacks its last element.
 
-    Raises:
-        NotApplicableError: the innermost array would be empty.
+    Raises NotApplicableError: the innermost array would be empty.
     """
     *others, last = data
     if isinstance(last, list):
@@ -118,8 +112,7 @@ def drop_last_nested_element(data: list[Any]) -> list[Any]:
 def move_element_to_second_array(data: list[Any]) -> list[Any]:
     """Return nested data in which the last element of the first innermost array stands in the array behind it.
 
-    Raises:
-        NotApplicableError: there is no array behind the first one.
+    Raises NotApplicableError: there is no array behind the first one.
     """
     first, *others = data
     if isinstance(first[0], list):
@@ -146,8 +139,7 @@ def write_as_strings(values: list[int]) -> list[str]:
 def enlarge_fixed_dimension(model: Model) -> Message:
     """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
-    Raises:
-        NotApplicableError: the metadata give no fixed dimension for the first input.
+    Raises NotApplicableError: the metadata give no fixed dimension for the first input.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape

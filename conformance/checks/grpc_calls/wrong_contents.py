@@ -212,8 +212,7 @@ def another_field_is_refused_or_read(
 def _move_to_another_field(tensor: Tensor) -> Set:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
-    Raises:
-        NotApplicableError: no other field can hold these elements.
+    Raises NotApplicableError: no other field can hold these elements.
     """
     if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field can hold {tensor.datatype} elements")

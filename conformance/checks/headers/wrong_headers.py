@@ -82,8 +82,7 @@ def _send_json_with_header(model: Model) -> Message:
 def _write_octal(message: Message) -> str:
     """Return a header that exceeds the body unless it is parsed as octal.
 
-    Raises:
-        NotApplicableError: the number is within the body.
+    Raises NotApplicableError: the number is within the body.
     """
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):

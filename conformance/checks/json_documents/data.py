@@ -242,8 +242,7 @@ VALUES: tuple[Row, ...] = (
 def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
     """The server returns each element of JSON data with the value that its text represents.
 
-    Raises:
-        NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
+    Raises NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
     """
     message, tensors = spelling.build_message(model)
     reply = target.infer(message)

@@ -52,8 +52,7 @@ def _send_after_metadata(target: AnyTarget, models: Sequence[Model], messages: S
 def named_version_computes(target: AnyTarget, model: Model, send_all: Sender, send: str = "json") -> None:
     """The version that a request or its answer names has computed the outputs; a listed version may not be loaded.
 
-    Raises:
-        NotApplicableError: the metadata list no version of the role, or no request that names one is answered.
+    Raises NotApplicableError: the metadata list no version of the role, or no request that names one is answered.
     """
     listed = list_versions(target, model)
     if set(model.role.versions).isdisjoint(listed):
@@ -76,8 +75,7 @@ def _build_message(target: AnyTarget, model: Model, send: str) -> Message:
 def _expect_computed(model: Model, reply: Reply) -> None:
     """Expect the outputs of the version that the request names, and a `model_version` that has these outputs.
 
-    Raises:
-        BlockedError: no version of the role has such outputs.
+    Raises BlockedError: no version of the role has such outputs.
     """
     versions = model.role.versions
     computed = [version for version in versions if _has_outputs_of(replace(model, version=version), reply)]

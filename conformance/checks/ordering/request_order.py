@@ -104,8 +104,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
 
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
-    Raises:
-        NotApplicableError: for all drawn inputs, the answer does not show the order.
+    Raises NotApplicableError: for all drawn inputs, the answer does not show the order.
     """
     names = order(tuple(tensor.name for tensor in require_several_inputs(model)))
 

@@ -164,8 +164,7 @@ def other_bytes_shapes_are_refused(
 def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) -> None:
     """Expect the server to refuse a body without length prefixes, or to read one element if the shape is [-1].
 
-    Raises:
-        NotApplicableError: metadata do not show that the input has a shape other than [1].
+    Raises NotApplicableError: metadata do not show that the input has a shape other than [1].
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):

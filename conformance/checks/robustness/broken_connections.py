@@ -117,8 +117,7 @@ def _render_pipelined_requests(target: Target, _: Model) -> bytes:
 def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: RenderOpening, count: int) -> None:
     """Idle and slow clients do not delay other clients.
 
-    Raises:
-        NotApplicableError: the server answers that it is busy.
+    Raises NotApplicableError: the server answers that it is busy.
     """
     with expect_still_serving(target, model), target.hold_connections([render(target, model)] * count):
         for salt in range(4, 7):

@@ -172,8 +172,7 @@ def like_requests_have_answers_of_their_own(
 def _find_distinguishable_inputs(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
     """Return two sets of inputs from `_make_similar_inputs` that the model answers differently.
 
-    Raises:
-        NotApplicableError: the model gives the same answer to all such inputs.
+    Raises NotApplicableError: the model gives the same answer to all such inputs.
     """
     first = _make_similar_inputs(model, length, 1)
     for last_element in OTHER_SALTS:

@@ -61,8 +61,7 @@ def ask(
 def request_classes(target: AnyTarget, request: InferRequest) -> Reply:
     """Send a request for classes; if it is refused, send it again without `classification` to find the cause.
 
-    Raises:
-        BlockedError: the request without `classification` is refused as well.
+    Raises BlockedError: the request without `classification` is refused as well.
     """
     reply = target.infer(request)
     outputs = request.outputs or ()
@@ -82,8 +81,7 @@ def request_classes(target: AnyTarget, request: InferRequest) -> Reply:
 def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as strings, whatever its datatype and shape.
 
-    Raises:
-        UnmetError: the request was not answered, or the output contains no strings (CLS-PARAMETER).
+    Raises UnmetError: the request was not answered, or the output contains no strings (CLS-PARAMETER).
     """
     output = expect(reply, PARAMETER_REQUIREMENT).output(name)
     document = reply.answer.document or {}
@@ -103,8 +101,7 @@ def read_texts(reply: Reply, name: str) -> list[str]:
 def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, parsed leniently.
 
-    Raises:
-        UnmetError: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
+    Raises UnmetError: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -184,8 +181,7 @@ def find_first_shown_class(listed: Sequence[ClassText], right: Sequence[ClassTex
 class ClassifiedAnswer:
     """An answer that contains the classes of one output, with the request and the expected scores.
 
-    Attributes:
-        right: the expected output without classification, which contains the scores.
+    `right`: the expected output without classification, which contains the scores.
     """
 
     target: AnyTarget
@@ -243,8 +239,7 @@ class ClassifiedAnswer:
     def listed(self) -> Sequence[ClassText]:
         """The classes, in the order of the answer.
 
-        Raises:
-            UnmetError: see `read_classes`.
+        Raises UnmetError: see `read_classes`.
         """
         return read_classes(self.reply, self.name)
 
@@ -285,8 +280,7 @@ class ClassifiedAnswer:
     def require_unsorted_scores(self) -> None:
         """Require scores that are not in descending order, so that their ranking differs from their index order.
 
-        Raises:
-            NotApplicableError: the scores are already in descending order.
+        Raises NotApplicableError: the scores are already in descending order.
         """
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(

@@ -375,8 +375,7 @@ def expect_several_tensors(
     inputs in declared order first.
     `side`: whether the inputs or the outputs are binary data.
 
-    Raises:
-        BlockedError: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.
+    Raises BlockedError: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.
     """
     try:
         expect(reply).tensors(outputs)
@@ -448,8 +447,7 @@ def is_refused_as_json_too(target: AnyTarget, model: Model, tensors: Sequence[Te
 
     Use this for tensors without elements: no document requires a server to accept them.
 
-    Raises:
-        UnmetError: the server fails on such tensors, instead of refusing them.
+    Raises UnmetError: the server fails on such tensors, instead of refusing them.
     """
     if reply is None or (reply.status or 0) < 400:
         return False
@@ -482,8 +480,7 @@ def is_right_in_name_order(target: AnyTarget, model: Model, tensors: Sequence[Te
 def mark_not_applicable_if(is_undecided: Callable[[], bool], reason: str) -> Iterator[None]:
     """Turn an unmet or blocked expectation in the `with` block into `NotApplicableError` if `is_undecided` is true.
 
-    Raises:
-        NotApplicableError: the expectation failed, and `is_undecided` says that the correct result is unknown.
+    Raises NotApplicableError: the expectation failed, and `is_undecided` says that the correct result is unknown.
     """
     try:
         yield
@@ -526,8 +523,7 @@ def _is_wrong_in_other_form(
 def require_typed_inputs_accepted(reply: Reply, model: Model) -> None:
     """Require an answer to typed inputs of a model that has an output without typed contents.
 
-    Raises:
-        NotApplicableError: the server refuses them; no document says how to answer in this case.
+    Raises NotApplicableError: the server refuses them; no document says how to answer in this case.
     """
     if reply.is_refusal and any(not DATATYPES[spec.datatype].contents for spec in model.role.outputs):
         raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
@@ -549,8 +545,7 @@ def read_comparable_outputs(model: Model, reply: Reply) -> list[Tensor]:
 def expect_answered_or_block(reply: Reply) -> Reply:
     """Return the reply if the request succeeded, or block the row.
 
-    Raises:
-        BlockedError: the request failed; other checks judge the failure.
+    Raises BlockedError: the request failed; other checks judge the failure.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)

@@ -52,8 +52,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     descending order are preferred, and among these, inputs whose scores all differ. Inputs that may be a batch have
     `items` batch items, if the model accepts that number.
 
-    Raises:
-        NotApplicableError: no set of inputs gives an output with elements that can be ranked.
+    Raises NotApplicableError: no set of inputs gives an output with elements that can be ranked.
     """
     if values is not None:
         tensors = (model.tensor(values), *model.sample()[1:])
@@ -88,8 +87,7 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
 
     Inputs filled with one element are tried first, then sample inputs.
 
-    Raises:
-        NotApplicableError: no inputs give equal scores.
+    Raises NotApplicableError: no inputs give equal scores.
     """
     name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
     for tensors in ([_fill_with_first_element(tensor) for tensor in drawn[0]], *drawn):
@@ -107,8 +105,7 @@ def _fill_with_first_element(tensor: Tensor) -> Tensor:
 def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the sample inputs of a deployed model, with every other FP32 or FP64 element negated.
 
-    Raises:
-        NotApplicableError: the model refuses these inputs, or its output for these inputs cannot be ranked.
+    Raises NotApplicableError: the model refuses these inputs, or its output for these inputs cannot be ranked.
     """
     tensors = tuple(
         _negate_every_other_element(tensor) if tensor.datatype in ("FP32", "FP64") else tensor
@@ -128,8 +125,7 @@ def _negate_every_other_element(tensor: Tensor) -> Tensor:
 def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return one-dimensional inputs of a deployed model with `count` elements, which are not a batch.
 
-    Raises:
-        NotApplicableError: an input has several dimensions, so more elements may be more batch items.
+    Raises NotApplicableError: an input has several dimensions, so more elements may be more batch items.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more batch items")

@@ -27,8 +27,7 @@ LIMIT_STATUSES = (413, *BUSY_STATUSES)
 def require_client_served(target: AnyTarget, reply: Reply, message: Message) -> None:
     """Require that the reply to `message` under a client's name is no refusal of this client.
 
-    Raises:
-        NotApplicableError: the server refuses the client, and serves other clients.
+    Raises NotApplicableError: the server refuses the client, and serves other clients.
     """
     if is_client_refused(reply) and find_refused_names(target.send, message):
         raise NotApplicableError(f"the server refuses this client by its name: {reply.status_line}")

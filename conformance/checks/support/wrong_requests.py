@@ -90,8 +90,7 @@ class WrongRequest:
     def __call__(self, model: Model) -> Message:
         """Return the wrong request to a model.
 
-        Raises:
-            NotApplicableError: the request to a deployed model lacks a member that an edit changes.
+        Raises NotApplicableError: the request to a deployed model lacks a member that an edit changes.
         """
         valid = self.start(model)
         try:

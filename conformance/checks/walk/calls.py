@@ -39,8 +39,7 @@ class CallSender:
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
 
-        Raises:
-            UnmetError: an answer is wrong.
+        Raises UnmetError: an answer is wrong.
         """
         self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
 

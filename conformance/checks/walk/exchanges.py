@@ -179,8 +179,7 @@ def _make_deployed_walk(target: Target | GrpcTarget, deployed: DeployedSteps, *,
 
     Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
 
-    Raises:
-        NotApplicableError: the model refuses a raw request; the checks of raw requests judge this refusal.
+    Raises NotApplicableError: the model refuses a raw request; the checks of raw requests judge this refusal.
     """
     if (
         deployed.kind == "raw"

@@ -34,8 +34,7 @@ class Walker(Protocol):
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
 
-        Raises:
-            UnmetError: an answer is wrong, or the earlier request gets no answer.
+        Raises UnmetError: an answer is wrong, or the earlier request gets no answer.
         """
 
     def send_plain_request(self) -> int:

@@ -34,8 +34,7 @@ def encode_elements(tensor: Tensor, *, nested: bool = False) -> list[Any]:
 
     A tensor without dimensions becomes a list of one element.
 
-    Raises:
-        ValueError: JSON cannot represent an element.
+    Raises ValueError: JSON cannot represent an element.
     """
     values = tensor.array.tolist() if nested and tensor.array.ndim else tensor.array.reshape(-1).tolist()
     texts: list[Any] = _decode_strings(values) if tensor.datatype == "BYTES" else values

@@ -53,8 +53,7 @@ class ArchiveWriter:
     `grpc`: the address given to gRPC clients, or empty.
     `is_strict`: whether violations of advisory requirements count as failures.
 
-    Raises:
-        OSError: the recording cannot be written.
+    Raises OSError: the recording cannot be written.
     """
 
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
@@ -122,11 +121,7 @@ def is_client_recording(path: Path) -> bool:
 
 
 def load(path: Path) -> Archive:
-    """Read a recording of clients.
-
-    Raises:
-        HarError: the file cannot be read, or is not a recording of clients.
-    """
+    """Read a recording of clients. Raises HarError: the file cannot be read, or is not a recording of clients."""
     try:
         log, entries = recording.read_archive(path)
         bodies = BodyReader()

@@ -67,8 +67,7 @@ def _describe_answer(call: AdapterCall) -> dict[str, Any]:
 class RecordedRequest:
     """A recorded request of the client, and the recorded answer.
 
-    Attributes:
-        inference: the index of the inference that the request belongs to.
+    `inference`: the index of the inference that the request belongs to.
     """
 
     inference: int
@@ -113,8 +112,7 @@ class ClientRecording:
 def load(path: Path) -> ClientRecording:
     """Read the recording of a run that judged a client.
 
-    Raises:
-        HarError: the file cannot be read, or is not the recording of a client.
+    Raises HarError: the file cannot be read, or is not the recording of a client.
     """
     try:
         log, entries = recording.read_archive(path)

@@ -71,8 +71,7 @@ class PendingRequest:
 class Recorder:
     """Records the requests and answers of one connection, and passes them to the listener.
 
-    Attributes:
-        store: the memory budget for bodies, which all connections share.
+    `store`: the memory budget for bodies, which all connections share.
 
     `numbers`: yields the numbers of requests, counted over all connections.
     """

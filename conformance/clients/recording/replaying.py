@@ -63,8 +63,7 @@ class ReplayAdapter:
     ) -> list[Result]:
         """Pass the recorded requests to the peer, and return the recorded results; see `Adapter`.
 
-        Raises:
-            AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
+        Raises AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
         """
         del transport, address, at_once, timeout
         index, self._count = self._count, self._count + 1
