@@ -5,7 +5,7 @@ Each row derives its values and the name of its model from its id, so that a sta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,8 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec import ledger
-from conformance.spec.check import Row
+from conformance.spec.check import BodyWithRows, Check, Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
@@ -71,6 +72,25 @@ def make_small_script(inference: Inference) -> Script:
     """Return a script that answers with a small INT32 tensor for each requested output, by default OUT0."""
     names = [item.name for item in inference.outputs] if inference.outputs else ["OUT0"]
     return make_script(tuple(make_tensor(inference.model, name, "INT32", (2,)) for name in names))
+
+
+def client_claim(
+    name: str, requirements: str | Sequence[str], over_grpc: Iterable[Any] | Callable[[Row], Row] | None = None
+) -> Callable[[BodyWithRows], Check]:
+    """Make a check of clients over HTTP, and another over gRPC, whose id and requirements follow from the first.
+
+    `over_grpc` are the rows over gRPC, or a function that makes them of those over HTTP; None: the same rows.
+    """
+    ids = (requirements,) if isinstance(requirements, str) else tuple(requirements)
+
+    def build_checks(source: BodyWithRows) -> Check:
+        calls = map(over_grpc, source.rows) if callable(over_grpc) else over_grpc or source.rows
+        over_calls = check(f"client-grpc.{name}", requirements=[f"{each}/grpc" for each in ids], over=(GRPC,))
+        return check(f"client.{name}", requirements=ids)(
+            replace(source, source=over_calls(rows(*calls)(source.source)))
+        )
+
+    return build_checks
 
 
 def to_grpc_row(row: Row) -> Row:
