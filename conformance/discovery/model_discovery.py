@@ -442,9 +442,6 @@ def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[
     return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
 
 
-# --- extensions ---------------------------------------------------------------------------------------------------
-
-
 def probe_extensions(target: Target, name: str) -> DiscoveryResult:
     """Probe all HTTP extensions with one deployed model, whether or not the server lists them.
 

@@ -215,9 +215,6 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
 }
 
 
-# --- requirements -----------------------------------------------------------------------------------------------------
-
-
 def _group_by_area(reports: Sequence[Report]) -> dict[str, list[RequirementOutcomes]]:
     """Return the requirements by area, in the order of the installed ledger; unknown requirements come last."""
     return {entries[0].area: entries for entries in group_by(list_outcomes(reports), lambda entry: entry.area)}

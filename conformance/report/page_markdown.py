@@ -296,9 +296,6 @@ def _format_unjudged_reason(reason: str, rows: Sequence[ReportRow]) -> str:
     return f"- {code(reason, 400)}: {len(rows)} row{'s' if len(rows) > 1 else ''}"
 
 
-# --- text ----------------------------------------------------------------------------------------------------------
-
-
 def render_prose(sentence: str) -> str:
     """Render a sentence as Markdown; backticks mark code, and everything else is escaped."""
     pieces = escape_text(sentence, MAX_TEXT_CHARS).split("`")

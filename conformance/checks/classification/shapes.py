@@ -144,9 +144,6 @@ def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: 
         _expect_batched_shape(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
 
 
-# --- scores of several dimensions -----------------------------------------------------------------------------------
-
-
 @claim("classification.scores-of-several-dimensions", requirements=("CLS-SHAPE-MATRIX", "CLS-INDEX"))
 @rows(
     Row("2x3", (((1, 3, 2), (6, 4, 5)),), role="scores_rank2"),

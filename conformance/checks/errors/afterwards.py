@@ -184,9 +184,6 @@ def server_outlives_what_has_ended_others(target: AnyTarget, model: Model, messa
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
 
 
-# --- shapes whose product is 0, or small ------------------------------------------------------------------------------
-
-
 @check(
     "errors.data-that-fill-no-such-shape-are-refused",
     requirements="OIP-REFUSAL",

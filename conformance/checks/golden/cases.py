@@ -219,9 +219,6 @@ def _expect_output_encoding(case: Case, reply: Reply, output: ExpectedOutput) ->
     expect(reply, requirement).forms({output.name: output.form})
 
 
-# --- values --------------------------------------------------------------------------------------------------------
-
-
 def _has_json_inputs(case: Case) -> bool:
     """Say whether an input of a case is JSON."""
     return any("data" in item for item in _parse_document(case).get("inputs", []))

@@ -36,8 +36,6 @@ from conformance.wire.request import (
 )
 from conformance.wire.tensor import Tensor
 
-# --- requests for answers of every kind -------------------------------------------------------------------------------
-
 VARIABLE = Fit(is_variable=True)
 
 # --- answers -----------------------------------------------------------------------------------------------------

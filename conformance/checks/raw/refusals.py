@@ -226,9 +226,6 @@ def body_without_header_is_refused(target: Target, model: Model, refusal: Refusa
     expect_fault_refused(target, model, refusal)
 
 
-# --- empty bodies -----------------------------------------------------------------------------------------------------
-
-
 def _make_empty_tensor(model: Model) -> Tensor:
     """Return the tensor that an empty body represents: no elements, or one empty string."""
     spec = model.role.inputs[0]
@@ -236,9 +233,6 @@ def _make_empty_tensor(model: Model) -> Tensor:
         return model.tensor([b""], (1,))
     shape = [max(size, 0) for size in spec.shape]
     return model.tensor([], [1, *shape] if model.role.batching else shape)
-
-
-# --- observed -------------------------------------------------------------------------------------------------------
 
 
 @check("raw.empty-body", requirements="RAW-EMPTY")

@@ -185,9 +185,6 @@ def _expect_own_large_answer(target: AnyTarget, reply: Reply, expected: Sequence
         expect(reply).tensors(expected)
 
 
-# --- clients that go away ---------------------------------------------------------------------------------------------
-
-
 @check(
     "state.cancelled-answer-harms-no-other",
     requirements="OIP-ISOLATION",

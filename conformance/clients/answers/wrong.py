@@ -128,9 +128,6 @@ LENGTHS: Final[Mapping[str, Edit]] = {
     "last-tensor-short": Data(cut(4), "-1"),
 }
 
-
-# --- the inference header ---------------------------------------------------------------------------------------------
-
 HEADERS: Final[Mapping[str, Edit]] = {
     "header-past-the-end": set_length(measure_body(plus(1))),
     "header-inside-the-json": set_length(measure_json(plus(-9))),
@@ -138,9 +135,6 @@ HEADERS: Final[Mapping[str, Edit]] = {
     "header-negative": set_length("-1"),
     "header-no-number": set_length("abc"),
 }
-
-
-# --- the body ---------------------------------------------------------------------------------------------------------
 
 # Bodies without valid outputs, sent with status 200.
 BODIES: Final[Mapping[str, Edit]] = {
