@@ -119,8 +119,9 @@ def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: 
 
 
 def test_a_run_that_a_crash_ends_says_how_to_go_on(tmp_path: Path) -> None:
+    chosen = "classification.binary-data-is-obeyed or ordering"  # a row about refusals beside it may have ended it too
     with ending('"classification":2') as url:
-        run = judge(tmp_path, f"--target-url={url}", "-k", "classification or ordering", "--conformance-report=r.json")
+        run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json")
     (failed,) = [check for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
     assert failed["failure"]["requirement"] == "OIP-ALIVE-LEGAL"
     (line,) = re.findall(r"^ *(never = \[.*\])", run.stdout, re.MULTILINE)

@@ -63,17 +63,22 @@ def read_record() -> Record:
         return Record()
     kept = json.loads(RECORD.read_text(encoding="utf-8"))
     costs = {(check, row): cost for check, rows in kept["costs"].items() for row, cost in rows.items()}
+    listed = {check: list(rows) for check, rows in kept["costs"].items()}
     found = {
-        name: FaultRecord(tuple(breaks), {(check, row) for check, own in rows.items() for row in own})
-        for name, (breaks, rows) in kept["faults"].items()
+        name: FaultRecord(tuple(breaks), {(check, listed[check][k]) for check, places in own.items() for k in places})
+        for name, (breaks, own) in kept["faults"].items()
     }
     return Record(costs, found)
 
 
 def write_record(record: Record) -> None:
-    """Write a record, a line for each check and each fault; rows stand below their checks, which saves half of it."""
-    costs = {check: {row: record.costs[check, row] for row in own} for check, own in _group_rows(record.costs).items()}
-    found = {name: [one.breaks, _group_rows(one.rows)] for name, one in sorted(record.faults.items())}
+    """Write a record, a line for each check and each fault; a fault has the places of its rows among the costs."""
+    listed = _group_rows(record.costs)
+    costs = {check: {row: record.costs[check, row] for row in own} for check, own in listed.items()}
+    found = {
+        name: [one.breaks, {check: [*map(listed[check].index, own)] for check, own in _group_rows(one.rows).items()}]
+        for name, one in sorted(record.faults.items())
+    }
     parts = [
         f'"{part}": {{\n'
         + ",\n".join(f"{json.dumps(name)}: {json.dumps(of_it)}" for name, of_it in own.items())
