@@ -81,8 +81,6 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
 
     `own`: the requirements of the row, by their HTTP names.
     `missing_request`: the requirement that fails if no request was received.
-
-    Raises UnmetError: a request violates a requirement, or no request was received.
     """
     expect_request(seen, missing_request)
     for request in seen.requests:
@@ -152,7 +150,6 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
     Raises:
         BlockedError: no request was sent.
         NotApplicableError: the client's library can read none of the outputs.
-        UnmetError: the client returned an error; an output is missing or differs.
     """
     expect_success(seen, unread)
     readable = [expected for expected in seen.outputs if not _find_unreadable(seen, expected.name)]
@@ -183,9 +180,7 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
 
     `requirement`: the requirement that fails if the client returns an error; None: the requirement of the row.
 
-    Raises:
-        BlockedError: no request was sent.
-        UnmetError: the client returned an error.
+    Raises BlockedError: no request was sent.
     """
     expect_answerable_request(seen)
     if seen.result.error is not None:
@@ -202,7 +197,6 @@ def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | Non
     Raises:
         BlockedError: no request was sent.
         NotApplicableError: the client's library cannot read the output.
-        UnmetError: the client returned an error; the classes differ.
     """
     expect_success(seen, unread)
     expected = seen.outputs[0]

@@ -130,9 +130,7 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
 def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:
     """Expect each inference to return its own outputs to its caller.
 
-    Raises:
-        BlockedError: no inference was sent, or the client misreads the same outputs in a simple answer as well.
-        UnmetError: an inference returns other outputs or an error, or only some inferences were sent.
+    Raises BlockedError: no inference was sent, or the client misreads the same outputs in a simple answer as well.
     """
     is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:

@@ -113,9 +113,7 @@ def make_large_input_rows() -> Iterator[Row]:
 def expect_tensor_sent(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """Expect the client to send the tensors of an inference.
 
-    Raises:
-        NotApplicableError: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
-        UnmetError: the request breaks a requirement, or no request was received.
+    Raises NotApplicableError: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
     """
     observation = client.infer(inference, make_small_script(inference))
     require_sendable(client, observation)

@@ -396,9 +396,7 @@ def _expect_own_answer(
 
     An ended connection is a refusal as well: see `is_closed_under_load`.
 
-    Raises:
-        UnmetError: the answer is wrong.
-        BlockedError: the same request alone also gets a wrong answer.
+    Raises BlockedError: the same request alone also gets a wrong answer.
     """
     if reply.status in LIMIT_STATUSES or is_closed_under_load(target, reply):
         return

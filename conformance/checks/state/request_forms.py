@@ -79,9 +79,7 @@ def expect_correct_outputs(target: AnyTarget, reply: Reply, tensors: Iterable[Te
 
     If the second answer is correct, any fault in the first answer breaks `requirement`.
 
-    Raises:
-        UnmetError: the answer is wrong.
-        BlockedError: the second answer has the same fault.
+    Raises BlockedError: the second answer has the same fault.
     """
     tensors = list(tensors)
     try:

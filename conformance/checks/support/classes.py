@@ -278,10 +278,7 @@ class ClassifiedAnswer:
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_unsorted_scores(self) -> None:
-        """Require scores that are not in descending order, so that their ranking differs from their index order.
-
-        Raises NotApplicableError: the scores are already in descending order.
-        """
+        """Require scores that are not in descending order, so that their ranking differs from their index order."""
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
                 f"the scores of {self.name} are in descending order already, so classes would not show a wrong order"

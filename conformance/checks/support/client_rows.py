@@ -130,9 +130,7 @@ def expect_scripted_answer_read(
 
     `unread`: the requirement to report if the client raises an error; None for the requirement of the row.
 
-    Raises:
-        BlockedError: the client does not read the outputs of a plain answer.
-        UnmetError: the client reads the plain answer, but not the scripted answer.
+    Raises BlockedError: the client does not read the outputs of a plain answer.
     """
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -214,9 +212,7 @@ def expect_request_sent(
 
     `not_received`: the requirement to report if a plain request arrives, but the request of this inference does not.
 
-    Raises:
-        BlockedError: the client sends no plain request in the forms of this inference.
-        UnmetError: the request breaks a requirement, or does not arrive although a plain request does.
+    Raises BlockedError: the client sends no plain request in the forms of this inference.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):

@@ -55,8 +55,6 @@ def expect_right_answers(
 
     A wrong answer is judged again after the others, because it may repeat the correct answer to a later request. A
     server may turn away some of several requests (429 or 503, or the gRPC codes that mean the same).
-
-    Raises UnmetError: an answer is wrong; the first of them.
     """
     is_alone = len(requests) == 1
     pairs = [pair for pair in zip(replies, requests, strict=True) if is_alone or not is_busy(pair[0])]
