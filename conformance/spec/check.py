@@ -215,13 +215,7 @@ def check(
     """Make a check from a body, or another check from the body of an existing check.
 
     `requirements`: ids of one or several requirements; the first is the default of an `UnmetError`.
-    `role`: the model role of rows that have no role themselves.
-    `over`: see `Check.over`.
-    `explores`: see `Check.explores`.
-    `infers`: see `Check.infers`.
-    `judges_discovery`: see `Check.judges_discovery`.
-    `fit`: see `Check.fit`.
-    `only`: see `Check.only`.
+    `role`: the model role of rows that have no role themselves. The others are attributes of `Check`.
     """
 
     def build_check(source: Body | BodyWithRows | Check) -> Check:
