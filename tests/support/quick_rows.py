@@ -22,7 +22,7 @@ from conformance.judging.selection import CLIENTS, list_profile_rows
 from conformance.report.findings import find_requirement
 from conformance.report.report_file import read_folder
 from conformance.spec.check import Case
-from conformance.spec.extensions import TRANSPORTS
+from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
 from tests.clients import sightings as clients
 from tests.support.quick_record import (
     Key,
@@ -39,7 +39,9 @@ COST_OF_A_ROW_MS = 3  # of each row besides its own: in a process of its own it 
 DEFAULT_COST_MS = 4  # of rows of clients, and of rows that have crashed servers
 # Most of the budget is what known faults and checks need. The rest goes to rows of about a millisecond each, which see
 # what nobody knows yet; `python -m tests.support.quick_share` measures how much of it.
-BUDGET_MS, BUDGET_OF_CLIENTS_MS = 9500, 1800
+# Each transport has a budget of its own, because a server may have one of them alone.
+BUDGETS_MS = {HTTP: 7700, GRPC: 4500}
+BUDGET_OF_CLIENTS_MS = 1800
 # A fault that nobody knows yet resembles known ones: rows of so many checks see each, and each further one weighs less.
 CHECKS_OF_A_FAULT = 4
 FIRST, AGAIN = 18, 6
@@ -160,11 +162,16 @@ def list_seen(record: Record) -> dict[str, Collection[Key]]:
     return {**{f"fault {name}": one.rows for name, one in record.faults.items() if one.rows}, **list_unmet()}
 
 
-def choose_server_rows(seen: Covered, costs: Mapping[Key, int], budget: int = BUDGET_MS) -> list[Key]:
-    """Return the rows for servers, in their order; the budget is of those that run unless others are asked for."""
+def choose_server_rows(seen: Covered, costs: Mapping[Key, int], share_of_budget: float = 1.0) -> list[Key]:
+    """Return the rows for servers, in their order; the budgets are of those that run unless others are asked for."""
     rows = list_server_rows()
-    usual = {key for key, case in rows.items() if is_usual(case)}
-    chosen = choose_rows({**list_named(rows), **seen}, costs, seen.keys(), budget, usual)
+    chosen: list[Key] = []
+    for transport, budget in BUDGETS_MS.items():
+        own = {key: case for key, case in rows.items() if case.check.is_over_grpc == (transport == GRPC)}
+        usual = {key for key, case in own.items() if is_usual(case)}
+        seen_over_it = {name: keys for name, every in seen.items() if (keys := [key for key in every if key in own])}
+        wanted = {**list_named(own), **seen_over_it}
+        chosen += choose_rows(wanted, costs, seen_over_it.keys(), round(share_of_budget * budget), usual)
     return sort_rows(chosen, seen, costs, {key: place for place, key in enumerate(rows)})
 
 
