@@ -19,7 +19,7 @@ from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.expected import BusyWaits
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.single_factor import BaselineWalker, Walker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import (
     Baselines,
     Judged,
@@ -58,7 +58,7 @@ class Transport:
     is_excluded: Callable[[str, str, str, str, str], bool]
     axes: Axes
     find_requirement: FindRequirement
-    sender: Callable[..., Sender | CallSender]
+    sender: type[Walker]
 
 
 # The rows of raw requests and of classes need binary data as well: both kinds are combined with binary data.
@@ -195,7 +195,7 @@ def _make_deployed_walk(target: Target | GrpcTarget, deployed: DeployedSteps, *,
 
 def _make_baseline(
     target: Target | GrpcTarget,
-    walker: Sender | CallSender,
+    walker: Walker,
     over: Transport,
     list_steps: Callable[[str], Sequence[Step]],
 ) -> BaselineWalker:
@@ -209,7 +209,7 @@ def _make_baseline(
     return BaselineWalker(walker, list_steps, over.neutral, evaluate_once, lambda: session.has_hung)
 
 
-def _make_sender(target: Target | GrpcTarget, model: Model, over: Transport) -> Sender | CallSender:
+def _make_sender(target: Target | GrpcTarget, model: Model, over: Transport) -> Walker:
     version, waits = cache(partial(_find_version, target, model)), BusyWaits(target.pause)
     return over.sender(target, model, _find_other_model(target, model), version, waits)
 
