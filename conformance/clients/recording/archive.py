@@ -20,7 +20,7 @@ from conformance.spec import files
 from conformance.spec.version import __version__
 from conformance.transport import har, recording, settings
 from conformance.transport.exchange import Call, Exchange
-from conformance.transport.har import NAME, HarError
+from conformance.transport.har import NAME
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import XZ_PRESET
 from conformance.wire.client_request import ClientRequest
@@ -122,19 +122,13 @@ def is_client_recording(path: Path) -> bool:
 
 def load(path: Path) -> Archive:
     """Read a recording of clients. Raises HarError: the file cannot be read, or is not a recording of clients."""
-    try:
+    with recording.convert_errors(path, "clients"):
         log, entries = recording.read_archive(path)
         bodies = BodyReader()
         requests = sorted((_read_entry(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
-    except files.NotOpenedError as error:
-        raise HarError(f"{path}: {error}") from error
-    except files.UnreadableError as error:
-        raise HarError(f"{path} is not a recording of clients: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise HarError(f"{path} is not a recording of clients: {type(error).__name__}: {error}") from error
 
 
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:
