@@ -193,12 +193,16 @@ def _list_next_commands(
     command = ["oip-conformance", "run", *url, *over_grpc, *more]
     models = {name: model for found in reversed(founds) for name, model in found.models.items()}
     answering = list(dict.fromkeys(name for found in founds for name in _list_answering_models(found.models)))
-    if url and not answering and any(model["missing"] for model in models.values()):
-        init = ["oip-conformance", "init", *url, *over_grpc, *more]
-        init += format_arguments({"--target-model": [name for name in options.target_model if name != ALL_MODELS]})
-        yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the inputs there, and: {JUDGE_COMMAND}"
+    has_roles = any(found.roles for found in founds)
+    if not answering and any(model["missing"] for model in models.values()) and (url or not has_roles):
+        init, unknown = ["oip-conformance", "init"], f"address and the inputs of {', '.join(models)}"
+        if url:  # without one, `init` writes a template
+            names = [name for name in options.target_model if name != ALL_MODELS]
+            init += [*url, *over_grpc, *more, *format_arguments({"--target-model": names})]
+            unknown = "inputs"
+        yield f"{'next':20}{shlex.join(init)} -o target.toml, fill in the {unknown} there, and: {JUDGE_COMMAND}"
         return
-    if not (answering or any(found.roles for found in founds)):
+    if not (answering or has_roles):
         if url and founds[0].silence and url[0].rstrip("/").endswith(SERVER_PATH):
             shorter = url[0].rstrip("/").removesuffix(SERVER_PATH)
             yield f"{'next':20}{shlex.join(['oip-conformance', 'doctor', shorter, *over_grpc, *more])}"

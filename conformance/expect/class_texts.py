@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -32,6 +33,8 @@ TEXT_REQUIREMENTS = ("CLS-COUNT", "CLS-HIGHEST", "CLS-BATCH", "CLS-VALUE", "CLS-
 # digit, the default precision of C++ streams. The slack covers values exactly between two texts, whose difference is
 # not a binary fraction.
 _ABSOLUTE, _RELATIVE, _SLACK = 5e-7, 5e-6, 1 + 1e-9
+
+_MAX_ROUNDED_UP = Decimal(sys.float_info.max) * Decimal(1 + _RELATIVE)
 
 # Units in the last place by which the value in a class may differ from a float score that is not known exactly.
 MAX_ULPS = 16
@@ -105,13 +108,20 @@ def to_python_numbers(scores: Scores) -> list[Number]:
     return list((flat if flat.dtype.kind in "iufb" else flat.astype(np.float64)).tolist())
 
 
+def to_float(text: str) -> float:
+    """Return the number of a text; the largest double for a text that rounds it up, to fewer digits than it needs."""
+    number = float(text)
+    rounds_up = math.isinf(number) and Decimal(text).copy_abs() <= _MAX_ROUNDED_UP
+    return math.copysign(sys.float_info.max, number) if rounds_up else number
+
+
 def is_same_value(text: str, score: Number) -> bool:
     """Whether a text has the value of a score: integers exactly, floats within a tolerance; NaN equals NaN."""
     if not _NUMBER.fullmatch(text):
         return False
     if isinstance(score, int):
         return Decimal(text) == int(score)
-    number = float(text)
+    number = to_float(text)
     if math.isfinite(number) and math.isfinite(score):
         return abs(number - score) <= max(_ABSOLUTE, _RELATIVE * abs(score)) * _SLACK
     return number == score or (math.isnan(number) and math.isnan(score))
@@ -121,8 +131,8 @@ def is_same_class(one: ClassText, other: ClassText, tolerance: float = 0.0) -> b
     """Whether two classes have the same index and label, and values that may belong to the same score."""
     is_near = (
         one.value == other.value
-        or is_same_value(other.value, float(one.value))
-        or abs(float(one.value) - float(other.value)) <= 2 * tolerance
+        or is_same_value(other.value, to_float(one.value))
+        or abs(to_float(one.value) - to_float(other.value)) <= 2 * tolerance
     )
     return is_near and (one.index, one.label) == (other.index, other.label)
 
@@ -161,7 +171,7 @@ def remove_noise(classes: Sequence[ClassText], scores: Scores, tolerance: float)
 
 
 def _is_near(entry: ClassText, score: Any, tolerance: float) -> bool:
-    return bool(abs(float(entry.value) - float(score)) <= tolerance)
+    return bool(abs(to_float(entry.value) - float(score)) <= tolerance)
 
 
 def find_highest(scores: Scores, count: int) -> list[int]:
@@ -179,7 +189,7 @@ def find_scores_by_index(classes: Sequence[ClassText], scores: Scores, *, first:
 
 def find_index_of_nearest_score(entry: ClassText, scores: Scores) -> int:
     """Return the index of the score nearest to a class's value; the lowest index if several are equally near."""
-    number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else float(entry.value)
+    number: Number = int(entry.value) if re.fullmatch("[+-]?[0-9]{1,40}", entry.value) else to_float(entry.value)
     values = to_python_numbers(scores)
     return min(range(len(values)), key=lambda place: abs(values[place] - number) if values[place] != number else -1)
 
@@ -254,7 +264,7 @@ def has_close_values(classes: Sequence[ClassText], scores: Scores) -> bool:
     values = to_python_numbers(scores)
     room = MAX_ULPS * np.spacing(np.abs(scores)).astype("<f8")
     places = [(entry, find_index_of_nearest_score(entry, scores)) for entry in classes]
-    return all(abs(float(entry.value) - values[place]) <= room[place] for entry, place in places)
+    return all(abs(to_float(entry.value) - values[place]) <= room[place] for entry, place in places)
 
 
 def has_right_indices(classes: Sequence[ClassText], scores: Scores) -> bool:
@@ -293,4 +303,4 @@ def _is_of_another_item(entry: ClassText, position: int, items: Sequence[Item]) 
 def _find_index_offset(entry: ClassText, scores: Scores) -> int | None:
     """Return the index of a class minus the index of the score with its value; None if no score has this value."""
     place = find_index_of_nearest_score(entry, scores)
-    return entry.index - place if abs(float(entry.value) - float(scores[place])) < 0.45 else None
+    return entry.index - place if abs(to_float(entry.value) - float(scores[place])) < 0.45 else None

@@ -102,7 +102,8 @@ def expect_refusal_status(reply: Reply) -> None:
 ERROR, ERROR_ELSEWHERE = "OIP-ERROR", "OIP-ERROR-ELSEWHERE"
 # The requests that the documents answer with an error object if they fail; no error of a health path is defined.
 _ENDPOINTS = re.compile("GET /v2/?(models/[^/]+(/versions/[^/]+)?)?|POST /v2/models/[^/]+(/versions/[^/]+)?/infer")
-# Refusals of HTTP itself, not of an endpoint: an unknown expectation, an unknown version of HTTP.
+# Refusals of HTTP itself, not of an endpoint: an unknown expectation, an unknown version of HTTP; and chunks,
+# which no client may send to a server that answers in HTTP/1.0 (RFC 9112, 6.1).
 _HTTP_STATUSES = (417, 426, 505)
 # A gateway may refuse with these before the server sees the request: for credentials and client names, lengths, rates,
 # and servers out of reach (RFC 9110, 15.5 and 15.6; RFC 6585).
@@ -132,7 +133,8 @@ def find_refusal_without_error(replies: Sequence[Reply]) -> UnmetError | None:
 
 def _find_missing_error(reply: Reply) -> UnmetError | None:
     message, status = reply.exchange.message, reply.status
-    if status in _HTTP_STATUSES or not _ENDPOINTS.fullmatch(f"{message.method} {message.path}"):
+    is_of_http = status in _HTTP_STATUSES or (reply.is_http_1_0 and reply.exchange.is_chunked)
+    if is_of_http or not _ENDPOINTS.fullmatch(f"{message.method} {message.path}"):
         return None
     is_elsewhere = status in _GATEWAY_STATUSES or (status in _ABSENT_STATUSES and "/versions/" in message.path)
     try:

@@ -1,8 +1,8 @@
 """Repeats rows that fail because the server was busy, so that no server fails for a refusal that ends by itself.
 
 A server that is overloaded, limits the rate of requests, or has to load a model may answer 429 or 503, its gateway 504,
-and over gRPC RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (RFC 9110, 15.6.4 and 15.6.5; RFC 6585, 4). A row
-with such an answer is repeated after a pause.
+or 502 while the server starts again, and over gRPC RESOURCE_EXHAUSTED, UNAVAILABLE or DEADLINE_EXCEEDED (RFC 9110,
+15.6.3 to 15.6.5; RFC 6585, 4). A row with such an answer is repeated after a pause.
 Any other outcome of a repetition is the outcome of the row. If the last repetition gets such an answer as well, the row
 fails. Rows with other errors are never repeated here, so a server that answers wrongly now and then still fails.
 

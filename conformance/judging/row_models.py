@@ -90,7 +90,8 @@ class RowModels:
     def _find_unsuitable_model(self, case: Case) -> RowOutcome | None:
         """Return the outcome `not_applicable` if a deployed model lacks inputs or outputs of the row, else None."""
         model, fit = self._find_model(case), case.fit
-        if case.check.infers and model.missing == TENSORS:  # listed by the server; no user named it, and gave them
+        # The row about its plain request does not infer. The other rows say no more of it, and are judged on others.
+        if case.check.infers and model.trouble and (model.missing == TENSORS or self._is_any_model_usable()):
             return conclude_not_applicable(ReasonKind.NOT_FOR_THIS_MODEL, escape_text(model.trouble, 800), model.name)
         if fit is None or model.trouble:
             return None
@@ -104,6 +105,11 @@ class RowModels:
             if lack
             else None
         )
+
+    def _is_any_model_usable(self) -> bool:
+        """Return whether a model answers plain requests."""
+        found = self.discovery_result
+        return bool(found.roles) or any(not model["trouble"] for model in found.models.values())
 
     # --- the model of a row ---
 

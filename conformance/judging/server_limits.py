@@ -31,6 +31,7 @@ from conformance.judging.control_request import (
     build_control_request,
     build_stand_in_request,
     enlarge_content,
+    find_stand_in,
     pad_message,
     read_request_content,
     shrink_content,
@@ -42,6 +43,7 @@ from conformance.roles.roles import TensorSpec
 from conformance.spec.check import Case
 from conformance.spec.outcome import ReasonKind
 from conformance.spec.text import escape_text
+from conformance.transport.broken_request import NOT_IMPLEMENTED
 from conformance.transport.exchange import Reply
 from conformance.transport.replay import NotRecordedError
 from conformance.transport.target import Target
@@ -130,7 +132,7 @@ class ServerLimits:
             return ""
         try:
             size = self._find_size_limit(found, reply, model) or self._find_empty_tensor_limit(found, reply, model)
-            if size or not _is_declined(reply):
+            if size or not self._is_declined(reply):
                 return size
             return (
                 self._find_id_limit(found, reply, model)
@@ -194,14 +196,17 @@ class ServerLimits:
         return all(self._send_control_request(_encode_request(one, reply)).succeeded for one in controls)
 
     def _is_size_refused_as_binary(self, found: RequestContent, reply: Reply) -> bool:
-        """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them."""
-        if reply.is_over_grpc and self._build_typed_request(found, reply) is None:
+        """Return whether the server refuses as many bytes of any binary data and some more, and accepts few of them.
+
+        It also has to accept many elements in the other form: a limit for these is none for binary data.
+        """
+        if found.size < MIN_LARGE_BYTES or (reply.is_over_grpc and self._build_typed_request(found, reply) is None):
             return False  # no control had as many bytes
         count = found.size // STAND_IN_BYTES
-        counts = (count, count + 1, 1) if found.size >= MIN_LARGE_BYTES else ()
-        requests = [build_stand_in_request(count, self._target, "binary") for count in counts]
+        requests = [build_stand_in_request(one, self._target, "binary") for one in (count, count + 1, 1)]
+        requests.append(build_stand_in_request(min(count, MAX_JSON_ELEMENTS), self._target))
         replies = [self._send_control_request(_encode_request(one, reply)) for one in requests if one is not None]
-        return [one.succeeded for one in replies] == [False, False, True]
+        return [one.succeeded for one in replies] == [False, False, True, True]
 
     def _build_equally_large_requests(
         self, found: RequestContent, reply: Reply, model: Model
@@ -247,6 +252,22 @@ class ServerLimits:
                 self._answers[name] = self._target.send_until_not_busy(message)
         return self._answers[name]
 
+    def _is_declined(self, reply: Reply) -> bool:
+        """Return whether the server refused a request with 4xx, or with another status that it refuses wrong ones with.
+
+        Those are 501, for what it does not offer (UNIMPLEMENTED over gRPC), and the status of its refusal of an unknown
+        output: some servers answer 500 to every wrong request.
+        """
+        status = reply.status or 0
+        if not _is_well_formed_refusal(reply) or status < 500 or status == NOT_IMPLEMENTED:
+            return _is_well_formed_refusal(reply)
+        if (model := find_stand_in(self._target)) is None:
+            return False
+        wrong = model.request(send="json", outputs=[RequestedOutput("no-such-output")])
+        refusal = self._send_control_request(_encode_request(wrong, reply))
+        codes = {one.exchange.code or one.status for one in (reply, refusal)}
+        return _is_well_formed_refusal(refusal) and len(codes) == 1
+
     # --- ids ---
 
     def _find_id_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
@@ -260,7 +281,7 @@ class ServerLimits:
 
     def _is_character_limit(self, unusual: Message, usual: Message) -> bool:
         """Return whether the server refuses `unusual` for its characters, even if they are Unicode escapes in JSON."""
-        if not (_is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
+        if not (self._is_declined(self._send_control_request(unusual)) and self._send_control_request(usual).succeeded):
             return False
         escaped = _write_unicode_escapes(unusual)
         is_spelling_refused = escaped is not None and self._send_control_request(escaped).succeeded
@@ -301,7 +322,7 @@ class ServerLimits:
         if reply.is_over_grpc or inexact == exact:
             return ""
         first, second = (self._send_control_request(message.with_json(one.encode())) for one in (inexact, exact))
-        is_limit = _is_declined(first) and second.succeeded
+        is_limit = self._is_declined(first) and second.succeeded
         return f"the target refuses integers beyond 2^53 in JSON: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _find_empty_tensor_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
@@ -345,7 +366,7 @@ class ServerLimits:
             )
             for k in (1, count, near)
         )
-        is_limit = one.succeeded and _is_declined(as_many) and _is_declined(neighbour)
+        is_limit = one.succeeded and self._is_declined(as_many) and self._is_declined(neighbour)
         return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
 
     def _build_class_request(self, found: RequestContent, model: Model, count: int) -> InferRequest | None:
@@ -405,7 +426,7 @@ class ServerLimits:
         """
         name = name or model.role.outputs[0].name
         answer = self._send_control_request(_encode_request(_request_classes(model, name), reply))
-        if _is_declined(answer):
+        if self._is_declined(answer):
             return False
         output = answer.answer.output(name) if answer.succeeded else None
         return True if output is not None and output.datatype in CLASS_DATATYPES else None
@@ -466,14 +487,10 @@ def _write_unicode_escape(character: str) -> str:
     return "".join(f"\\u{octets[start : start + 4]}" for start in range(0, len(octets), 4))
 
 
-def _is_declined(reply: Reply) -> bool:
-    """Whether the server refused a request with a status other than 5xx."""
-    return reply.is_refusal and reply.status is not None and reply.status < 500
-
-
 def _is_well_formed_refusal(reply: Reply) -> bool:
     """Whether the server refused a request, with a well-formed error if the status is 5xx."""
-    return _is_declined(reply) or (reply.is_refusal and (reply.is_over_grpc or is_error_object(reply)))
+    status = reply.status or 0
+    return reply.is_refusal and (status < 500 or reply.is_over_grpc or is_error_object(reply))
 
 
 def is_too_large(reply: Reply) -> bool:

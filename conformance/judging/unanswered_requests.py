@@ -66,7 +66,7 @@ def find_refusal_cause(target: Target, unmet: UnmetError, named: str) -> UnmetEr
     if length != str(message.json_length) or not 0 < message.json_length < len(message.body):
         return None  # a wrong length would be right in the control
     for is_cause, control in _CONTROLS:
-        if is_cause(target, message) and target.send(message, fresh=True).is_refusal:
+        if is_cause(target, message) and target.send_until_not_busy(message).is_refusal:
             unmet.requirement = BINARY_DATA
             unmet.actual += f"; {control}"
             return unmet
@@ -131,7 +131,7 @@ def _is_unanswered(reply: Reply) -> bool:
 def _is_answered(target: Target, message: Message) -> bool:
     """Say whether the server answers a control request, or is too busy to; it is sent once in a run."""
     name = f"simple request {crc32(message.body):08x} for {message.path}"  # over gRPC, only the body names the model
-    return target.probe_once(name, lambda: not _is_unanswered(target.send(message, fresh=True)))
+    return target.probe_once(name, lambda: not _is_unanswered(target.send_until_not_busy(message)))
 
 
 def _is_lack_of_answer_judged(reply: Reply, requirement: str) -> bool:
@@ -151,7 +151,7 @@ def is_about_state(requirement: str) -> bool:
 def _is_place_the_cause(target: Target, message: Message) -> bool:
     """Say whether the request is answered if blanks in its JSON let its binary data begin at an aligned place."""
     head, blanks = message.body[: message.json_length], b" " * (-message.json_length % _LARGEST_ELEMENT)
-    return bool(blanks) and target.send(message.with_json(head[:-1] + blanks + head[-1:]), fresh=True).succeeded
+    return bool(blanks) and target.send_until_not_busy(message.with_json(head[:-1] + blanks + head[-1:])).succeeded
 
 
 def _are_marks_the_cause(target: Target, message: Message) -> bool:
@@ -160,7 +160,7 @@ def _are_marks_the_cause(target: Target, message: Message) -> bool:
     if not set(data) & set(_JSON_MARKS):
         return False
     plain = message.with_body(message.body[: message.json_length] + data.translate(_WITHOUT_MARKS))
-    return target.send(plain, fresh=True).succeeded and not target.probe_once(
+    return target.send_until_not_busy(plain).succeeded and not target.probe_once(
         "marks of JSON in binary data", lambda: _are_marks_read_as_elements(target)
     )
 
@@ -172,7 +172,7 @@ def _are_marks_read_as_elements(target: Target) -> bool:
         return True
 
     def send(data: bytes) -> Reply:
-        return target.send(model.request([model.tensor(list(data))]).message(), fresh=True)
+        return target.send_until_not_busy(model.request([model.tensor(list(data))]).message())
 
     return send(_JSON_MARKS).succeeded or not send(_JSON_MARKS.translate(_WITHOUT_MARKS)).succeeded
 

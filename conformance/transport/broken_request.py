@@ -15,8 +15,8 @@ from conformance.transport.exchange import Exchange, FailureKind, Reply, Transpo
 from conformance.wire.request import Message
 
 TOO_MANY_REQUESTS, NOT_IMPLEMENTED, UNAVAILABLE = 429, 501, 503
-# Too many requests; unavailable; a gateway waits no longer.
-BUSY_STATUSES = (TOO_MANY_REQUESTS, UNAVAILABLE, 504)
+# Too many requests; unavailable; a gateway does not reach its server for now, or waits no longer.
+BUSY_STATUSES = (TOO_MANY_REQUESTS, UNAVAILABLE, 502, 504)
 MAX_RETRY_AFTER_S = 2.0  # seconds; a longer Retry-After is not awaited
 MAX_KEPT_BYTES = 64 * 1024  # bytes of a body that are passed to workers and kept in evidence
 # Whether the transport is gRPC -> the expected status of an answer and of a refusal, in words.
@@ -77,8 +77,8 @@ def from_dict(data: Mapping[str, Any]) -> BrokenRequest:
 def is_broken(reply: Reply) -> bool:
     """Return whether a request was neither answered nor refused: no answer, a partial answer, or a server error.
 
-    The statuses 501 (not implemented), 503 (busy, or loading a model) and 504 (a gateway whose server is busy) count as
-    refusals, not as server errors.
+    The statuses 501 (not implemented), 503 (busy, or loading a model), 502 and 504 (a gateway whose server is down or
+    busy) count as refusals, not as server errors.
     """
     if reply.exchange.failure is not None or reply.status is None:
         return True

@@ -25,7 +25,7 @@ inference_answered_as_created = steps.INFER.after("OIP-ENDPOINTS", set_status(20
     "The server answers a successful inference with status 201 Created instead of 200."
 )
 model_metadata_only_with_a_version_in_the_path = steps.MODEL_METADATA.refuse(
-    ("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), _has_no_version, status=404
+    "OIP-ENDPOINTS", _has_no_version, status=404
 ).says("The server finds the metadata of a model only under a path that names a version.")
 server_metadata_answered_as_secondhand = steps.SERVER_METADATA.after("OIP-ENDPOINTS", set_status(203)).says(
     "The server answers a request for server metadata with status 203 instead of 200."

@@ -172,9 +172,9 @@ models_that_answer_are_not_ready = steps.MODEL_READY.refuse(
 no_word_of_a_model_being_ready = steps.MODEL_READY.refuse("OIP-HEALTH", status=404).says(
     "The server does not implement GET v2/models/NAME/ready."
 )
-no_metadata_of_models = steps.MODEL_METADATA.refuse(
-    ("OIP-ENDPOINTS", "OIP-MODEL-METADATA"), status=404, in_discovery=True
-).says("The server does not implement GET v2/models/NAME.")
+no_metadata_of_models = steps.MODEL_METADATA.refuse("OIP-ENDPOINTS", status=404, in_discovery=True).says(
+    "The server does not implement GET v2/models/NAME."
+)
 models_described_without_tensors = steps.DESCRIBE_MODEL.after(
     "OIP-MODEL-METADATA", lambda described: described | {"versions": [], "platform": "", "inputs": [], "outputs": []}
 ).says("The model metadata have only the name; all other members are empty.")

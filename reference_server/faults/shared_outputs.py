@@ -25,9 +25,9 @@ OVERLAP_S, POLL_S = 0.02, 0.0005  # how long a slow request waits for another, a
 
 
 def make_key(model: Model, found: InferRequest) -> object:
-    """Return the key of a cache that tells models, ids and inputs apart, and leaves out the requested outputs."""
+    """Return the key of a cache that tells versions, ids and inputs apart, and leaves out the requested outputs."""
     inputs = [(name, each.datatype, tuple(each.shape), each.elements.tolist()) for name, each in found.inputs.items()]
-    return repr((model.name, found.id, sorted(inputs)))
+    return repr((model.name, model.version, found.id, sorted(inputs)))
 
 
 # --- caches -----------------------------------------------------------------------------------------------------------

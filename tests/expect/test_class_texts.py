@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,11 @@ def test_a_class_written_wrongly_is_understood(text: str, expected: ClassText | 
         ("-inf", math.inf, False),
         ("Infinity", math.inf, True),
         ("1e400", 1e300, False),
+        ("1.797693135e+308", sys.float_info.max, True),  # rounded up to ten digits, more than a double can hold
+        ("-1.79770e+308", -sys.float_info.max, True),
+        ("1.79771e+308", sys.float_info.max, False),
+        ("-1.79770e+308", sys.float_info.max, False),
+        ("inf", sys.float_info.max, False),
         ("inf", 1e300, False),
         ("nan", math.nan, True),
         ("nan", 1.0, False),

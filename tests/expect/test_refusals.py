@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.expect.refusals import find_refusal_without_error
@@ -36,6 +38,13 @@ def refuse(request: str, status: int, body: bytes = PAGE, failure: TransportFail
 )
 def test_error_objects(requirement: str | None, reply: Reply) -> None:
     found = find_refusal_without_error([refuse(INFER, 400, ERROR), reply])
+    assert (found and found.requirement) == requirement
+
+
+@pytest.mark.parametrize(("version", "requirement"), [("HTTP/1.1", MUST), ("HTTP/1.0", None)])
+def test_http_1_0_has_no_chunks(version: str, requirement: str | None) -> None:
+    refusal = Reply(replace(refuse(INFER, 400).exchange, version=version, is_chunked=True))
+    found = find_refusal_without_error([refusal])
     assert (found and found.requirement) == requirement
 
 

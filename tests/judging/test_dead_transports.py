@@ -164,3 +164,33 @@ def test_a_model_that_wants_credentials_is_not_judged(status: int, requirement: 
         (result,) = judge_fault(server, fault, [row])
     named = result.failure.requirement if result.failure else None
     assert (result.outcome, named) == (Outcome.FAIL if requirement else Outcome.BLOCKED, requirement)
+
+
+# An endpoint, and a row about it -> the requirement that fails if the endpoint is missing.
+ENDPOINT_ROWS = {
+    ("server_metadata", "metadata.server-metadata-is-well-formed", ""): "OIP-ENDPOINTS",
+    ("server_metadata", "metadata.classification-is-listed", ""): "OIP-ENDPOINTS",
+    ("server_metadata", "json.metadata-have-status-200", "server"): "OIP-ENDPOINTS",
+    ("server_metadata", "json.absent-members-are-left-out", "server-metadata"): "OIP-ENDPOINTS",
+    ("model_metadata", "metadata.model-metadata-describes-the-model", "weighted_sum"): "OIP-ENDPOINTS",
+    ("live", "json.health-is-told", "live"): "OIP-HEALTH",
+    ("model_ready", "json.health-is-told", "model"): "OIP-HEALTH",
+}
+
+
+@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize(("endpoint", "check", "row"), ENDPOINT_ROWS)
+def test_a_missing_endpoint_is_one_requirement_and_a_restricted_one_none(
+    endpoint: str, check: str, row: str, status: int
+) -> None:
+    async def refuse(*_: object) -> object:
+        raise InferenceError("no", status=status)
+
+    case = find_row(check, row)
+    assert case is not None
+    fault = Fault("", (f"app.Service.{endpoint}",), (), refuse)
+    with run_server() as server, switch_on(fault):
+        (result,) = judge_fault(server, fault, [case])
+    named = result.failure.requirement if result.failure else None
+    expected = (Outcome.FAIL, ENDPOINT_ROWS[endpoint, check, row]) if status == 404 else (Outcome.BLOCKED, None)
+    assert (result.outcome, named) == expected

@@ -21,6 +21,7 @@ from reference_server.faults import Fault, switch_on
 from reference_server.models import Model as ServedModel
 from tests.support import unusual_models
 from tests.support.deployed_judging import judge_models, list_missed
+from tests.support.matrix import load_all
 from tests.support.sightings import judge_fault, open_session, run_server, serve_grpc
 
 CHECK = "datatypes.binary-inputs-are-read"
@@ -53,6 +54,22 @@ def is_binary(length: int, body: bytes) -> bool:
 
 def has_brace_in_many_bytes(length: int, body: bytes) -> bool:
     return has_brace(length, body) and len(body) - length > 64
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement"),
+    [
+        ("inputs-read-in-declared-order", "OIP-ANSWER"),  # which reads integers as NaN, and refuses that in JSON
+        ("integers-beyond-2-53-have-no-json", "OIP-NUMBER-EXACT"),
+    ],
+)
+def test_a_refusal_names_wide_integers_only_if_they_are_refused_alone(name: str, requirement: str) -> None:
+    case, known = find_row("golden.valid-case-is-answered", "json-inputs-between-binary-ones"), load_all()[name]
+    assert case is not None
+    with run_server() as server, switch_on(known):
+        (result,) = judge_fault(server, known, [case])
+    assert result.failure is not None
+    assert result.failure.requirement == requirement
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from zlib import crc32
 import pytest
 
 from conformance.judging import row_models
-from conformance.judging.selection import Subjects, list_profile_rows
+from conformance.judging.selection import Subjects, find_row, list_profile_rows
 from conformance.judging.session import Session
 from conformance.report.findings import group_by
 from conformance.roles.guessed_inputs import UserInputs, UserTensor
@@ -27,7 +27,7 @@ from conformance.transport.target import Target
 from reference_server import metadata
 from reference_server.models import Model
 from tests.support import renamed_server, sampling, unusual_models, valid_servers
-from tests.support.deployed_judging import list_bad, list_missed
+from tests.support.deployed_judging import judge_models, list_bad, list_met, list_missed
 from tests.support.few_rows import FEW_ROWS
 from tests.support.samples import select_answering
 from tests.support.sampling import judge_sample, judge_until_missed
@@ -61,6 +61,7 @@ VARIATIONS = {
     "raw_two_variable": "chunked-bodies-are-refused",
     "documented_mixed": "errors-close-the-connection",
     "raw_bytes_one": "strings-over-100-bytes-are-refused",
+    "raw_bytes_two": "one-element-fills-the-tensor",
 }
 LONG_WALK = "walk.every-exchange-is-right"  # each of its rows has more than a hundred requests
 MAX_ROWS = 4  # of a claim; those behind the first that applies are judged on few models
@@ -258,6 +259,25 @@ def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str
     assert failures[0].expected.startswith(f"{member} in model metadata")
 
 
+def test_arrays_that_metadata_leave_out_count_as_empty() -> None:
+    honest, given = metadata.describe_model, {"picky": {"X": UserTensor((2,), [7.5, 8.25], "FP32")}}
+
+    def describe(model: Model) -> dict[str, Any]:
+        return {name: member for name, member in honest(model).items() if name in ("name", "platform")}
+
+    with unusual_models.serve(unusual_models.PICKY) as address, mock.patch.object(metadata, "describe_model", describe):
+        results = judge_models(address, ("metadata",), "picky", given=given)
+    assert list_bad(results) == []
+    assert "OIP-MODEL-METADATA" in list_met(results)
+
+
+def test_classes_of_one_item_or_one_score_may_be_a_whole_output_or_a_batch() -> None:
+    with unusual_models.serve(unusual_models.ONE_ITEM, unusual_models.ONE_SCORE) as address:
+        results = judge_models(address, ("classification",), "one_item", "one_score")
+    assert list_bad(results) == []
+    assert list_met(results) >= {"CLS-COUNT", "CLS-HIGHEST", "CLS-INDEX"}
+
+
 def test_steady_outputs_are_compared_beside_one_that_is_not() -> None:
     with unusual_models.serve(unusual_models.COUNTER) as address:
         results = judged(address, ("counter",), about=("BIN-SAME-AS-JSON-I", "BIN-SAME-AS-JSON-O"))
@@ -274,7 +294,9 @@ def test_a_model_that_answers_nothing_is_blocked_with_the_way_out() -> None:
         " inputs that it accepts in the file for --target-config, a table [models.never.inputs.INPUT] for each, with"
         " shape = [...] and data = [...]; `oip-conformance init` writes such a file"
     }
-    assert {r.row.partition("@")[2] for r in results if r.outcome is Outcome.BLOCKED} == {"never"}
+    # No MUST is in doubt that another model meets.
+    about = {r.id for r in results if r.outcome is Outcome.BLOCKED}
+    assert {"json.plain-request-is-answered"} <= about <= {"json.plain-request-is-answered", "json.health-is-told"}
 
 
 def test_given_inputs_are_sent() -> None:
@@ -397,6 +419,20 @@ def test_metadata_that_lie_are_seen(outputs: unusual_models.Specs, requirement: 
         results = judged(url, ("add_sub",))
     assert list_missed(results) == {requirement}
     assert "BIN-ORDER-I" in met(results)
+
+
+@pytest.mark.parametrize(("with_roles", "outcome"), [(False, Outcome.FAIL), (True, Outcome.BLOCKED)])
+def test_a_model_against_its_own_metadata_does_not_accuse_a_server_of_right_roles(
+    *, with_roles: bool, outcome: Outcome, url: str
+) -> None:
+    outputs = [("SUM", "INT64", (-1,)), ("DIFFERENCE", "INT32", (-1,))]
+    described = unusual_models.model("add_sub", [("A", "INT32", (-1,)), ("B", "INT32", (-1,))], outputs)
+    subjects = Subjects(("add_sub",), with_roles=with_roles)
+    case = find_row("metadata.answer-has-the-declared-outputs", "deployed@add_sub", ("add_sub",))
+    assert case is not None
+    with unusual_models.describe_as(described), Session(Target(Settings(url))) as session:
+        session.discover((), subjects)
+        assert session.judge(case).outcome is outcome
 
 
 # --- as a user runs it ------------------------------------------------------------------------------------------------
@@ -555,7 +591,9 @@ def test_a_model_that_answers_nothing_is_told_once(tmp_path: Path) -> None:
         run = judge(tmp_path, f"--target-url={address}", "--target-model=never", *FEW_ROWS)
     assert run.returncode == 6
     assert run.stdout.count("\nblocked  ") == 1
-    assert "rows blocked" in run.stdout.splitlines()[-1]
+    last = run.stdout.splitlines()[-1]
+    assert " is incomplete: 1 row blocked (" in last
+    assert last.endswith(", 1 in doubt)")  # OIP-ANSWER; all others are judged on the roles
 
 
 def test_the_file_about_the_target_gives_inputs(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from conformance.transport import config
 from conformance.transport.reference import ReferenceServer
-from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_command, serve
+from tests.support import renamed_server
+from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_command, run_with_grpc, serve
 
 
 class OrdinaryServer(JsonOnly):
@@ -312,6 +313,16 @@ def test_doctor_of_a_server_without_grpc_proposes_no_grpc(tmp_path: Path, both: 
         done = run_command(tmp_path, "doctor", both.url, f"--target-grpc=127.0.0.1:{port}")
     assert f"\nover gRPC           cannot connect to grpc://127.0.0.1:{port}: " in done.stdout
     assert done.stdout.splitlines()[-1] == f"then                oip-conformance run {both.url}"
+
+
+def test_doctor_over_grpc_alone_does_not_propose_the_model_it_was_given(tmp_path: Path) -> None:
+    with run_with_grpc(program=(str(renamed_server.__file__),)) as (_, address):
+        done = run_command(tmp_path, "doctor", f"--target-grpc={address}", "--target-model=nobody")
+    start = (
+        "next                oip-conformance init -o target.toml, fill in the address and the inputs of nobody there"
+    )
+    assert done.stdout.splitlines()[-1].startswith(start)
+    assert done.returncode == 6
 
 
 def test_doctor_asks_models_one_by_one(tmp_path: Path) -> None:

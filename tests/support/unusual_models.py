@@ -134,6 +134,19 @@ def _noisy_classes(_: Model, inputs: Inputs) -> list[Tensor]:
     return [_add_noise(inputs["X"].elements.astype("<f8").reshape(-1, 4) @ weights, 1e-3)]
 
 
+def _one_item(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The scores of three classes for a batch of one, which the metadata do not say."""
+    rows = inputs["X"].elements.astype("<f8").reshape(-1, 4)
+    if len(rows) > 1:
+        raise InferenceError("one item at a time")
+    scores = rows @ np.random.default_rng(7).normal(size=(4, 3))
+    return [Tensor("FP32", scores.shape, scores.astype("<f4").reshape(-1))]
+
+
+def _one_score(_: Model, inputs: Inputs) -> list[Tensor]:
+    return [Tensor("FP32", (), inputs["X"].elements.sum(keepdims=True))]
+
+
 def _three_classes(_: Model, inputs: Inputs) -> list[Tensor]:
     """The label of each item: that of all small features is 0."""
     sums = inputs["X"].elements.reshape(-1, 4).sum(axis=1)
@@ -208,6 +221,8 @@ ODD: dict[str, Compute] = {
     "noisy_classes": _noisy_classes,
     "rounded_by_form": _rounded_by_form,
     "stale": _stale,
+    "one_item": _one_item,
+    "one_score": _one_score,
     "three_classes": _three_classes,
     "constant": _constant,
     "by_place": _by_place,
@@ -234,6 +249,8 @@ SMALL_TABLE = model("small_table", [("IDS", "INT64", (-1, -1))], [("ROWS", "FP32
 STRUCTURED = model("structured", [("X", "BYTES", (1,))], [("Y", "BYTES", (1,))])
 NOISY_FP32, NOISY_FP16 = (model(name, _X, [("Y", "FP32", (-1,))]) for name in NOISE)
 NOISY_CLASSES = model("noisy_classes", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
+ONE_ITEM = model("one_item", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
+ONE_SCORE = model("one_score", _X, [("SCORE", "FP32", ())])
 ROUNDED_BY_FORM = model("rounded_by_form", _X, [("Y", "FP32", (-1,))])
 NEVER = model("never", _X, [("Y", "FP32", (-1,))])
 

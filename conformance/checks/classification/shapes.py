@@ -130,14 +130,15 @@ def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: 
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
     Raises NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
-    fixed, or the server ranks it as a whole.
+    fixed, or the server ranks it as a whole, which has the shape [count] for a single item as well.
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (DEPLOYED_ITEM_COUNT, 1))
     case = ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=several[0])
-    found = len(read_texts(case.reply, name))
-    is_one_ranking = found == case.count and expect(case.reply).output(name).shape in ((found,), (1, found))
-    if len(case.right.shape) < 2 or not model.may_batch(case.right) or (is_one_ranking and case.right.shape[0] > 1):
+    found, shape = len(read_texts(case.reply, name)), expect(case.reply).output(name).shape
+    whole = [(found,)] if case.right.shape[:1] == (1,) else [(found,), (1, found)]
+    is_one_ranking = found == case.count and shape in whole
+    if len(case.right.shape) < 2 or not model.may_batch(case.right) or is_one_ranking:
         raise NotApplicableError(f"it is unknown whether {name} of {model.name} is a batch")
     _expect_batched_shape(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:

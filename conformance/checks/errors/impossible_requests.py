@@ -22,6 +22,7 @@ from conformance.spec.extensions import BINARY, CLASSES
 from conformance.spec.fit import ANY, JSON, SCORE_DATATYPES, Fit
 from conformance.wire.datatypes import INTEGERS, lookup
 from conformance.wire.edits import Drop, Repeat, Set, cut, enclosed, plus, replaced, times, update
+from conformance.wire.json_data import flatten
 from conformance.wire.message_edits import Body, Data, Edit, Path
 from conformance.wire.request import InferRequest, Message
 
@@ -73,22 +74,24 @@ def fill_with_numbers(*shape: int) -> InputsBuilder:
 # --- values that follow from other members of an input ----------------------------------------------------------------
 
 
-def drop_last_element(data: list[Any]) -> list[Any]:
-    """Return data without their last element. Raises NotApplicableError: nothing would be left."""
-    if len(data) < 2:
+def leave_several(data: list[Any]) -> list[Any]:
+    """Return data from which elements were removed.
+
+    Raises NotApplicableError: at most one element is left. An example of the documents sends one for the shape [3].
+    """
+    if len(flatten(data, ())) < 2:
         raise NotApplicableError("the input has too few elements to remove any")
-    return data[:-1]
+    return data
+
+
+def drop_last_element(data: list[Any]) -> list[Any]:
+    """Return data without their last element."""
+    return leave_several(data[:-1])
 
 
 def drop_last_item(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an input whose data lack the last item along the first dimension.
-
-    Raises NotApplicableError: nothing would be left.
-    """
-    data = entry["data"][: -prod(entry["shape"][1:])]
-    if not data:
-        raise NotApplicableError(f"{entry['name']} has too few elements to remove any")
-    return {**entry, "data": data}
+    """Return an input whose data lack the last item along the first dimension."""
+    return {**entry, "data": leave_several(entry["data"][: -prod(entry["shape"][1:])])}
 
 
 def repeat_last_item(entry: dict[str, Any]) -> dict[str, Any]:
@@ -101,12 +104,14 @@ def drop_last_nested_element(data: list[Any]) -> list[Any]:
 
     Raises NotApplicableError: the innermost array would be empty.
     """
-    *others, last = data
-    if isinstance(last, list):
-        return [*others, drop_last_nested_element(last)]
-    if not others:
-        raise NotApplicableError("the innermost arrays have only one element")
-    return others
+
+    def drop(level: list[Any]) -> list[Any]:
+        *others, last = level
+        if not (others or isinstance(last, list)):
+            raise NotApplicableError("the innermost arrays have only one element")
+        return [*others, drop(last)] if isinstance(last, list) else others
+
+    return leave_several(drop(data))
 
 
 def move_element_to_second_array(data: list[Any]) -> list[Any]:

@@ -316,9 +316,10 @@ def _find_refused_property(target: Target, case: Case, model: Model) -> str | No
     if spelling != INFERENCE_HEADER:
         usual = message.with_header(INFERENCE_HEADER, message.header(spelling))
         return "BIN-HEADER-CASE" if target.send(usual, fresh=True).succeeded else None
-    if _has_wide_integers_in_json(case):
+    if wide := _list_wide_integers_in_json(case, model):
         small = _build_message_with_small_integers(case, model)
-        return "OIP-NUMBER-EXACT" if target.send(small, fresh=True).succeeded else None
+        is_cause = target.send(small, fresh=True).succeeded and any(_is_misread_as_json(target, one) for one in wide)
+        return "OIP-NUMBER-EXACT" if is_cause else None
     flat = {**document, "inputs": list(map(_flatten_data, document.get("inputs", [])))}
     if document and flat != document:
         return "OIP-DATA" if target.send(message.with_json(_format_json(flat)), fresh=True).succeeded else None
@@ -330,15 +331,11 @@ def _find_refused_property(target: Target, case: Case, model: Model) -> str | No
     return "RAW-ONE-VARIABLE" if answered == [False, True] else None
 
 
-def _has_wide_integers_in_json(case: Case) -> bool:
-    """Say whether integers that a double does not hold are JSON in a request, or in the answer to it."""
-    sent = [item.array for item in _list_json_inputs(case)]
-    returned = [
-        tensor.decode(output.datatype, output.shape, output.binary or b"")
-        for output in case.outputs
-        if output.form == "json" and output.classes is None
-    ]
-    return any(array.dtype.kind in "iu" and (abs(array.astype(object)) > 2**53).any() for array in [*sent, *returned])
+def _list_wide_integers_in_json(case: Case, model: Model) -> list[Tensor]:
+    """Return the integers that a double does not hold, and that are JSON in a request or in the answer to it."""
+    outputs = [output for output in case.outputs if output.form == "json" and output.classes is None]
+    tensors = [*_list_json_inputs(case), *(_decode_output(model, output) for output in outputs)]
+    return [one for one in tensors if one.datatype in WIDE_INTEGERS and (abs(one.array.astype(object)) > 2**53).any()]
 
 
 def _build_message_with_small_integers(case: Case, model: Model) -> Message:

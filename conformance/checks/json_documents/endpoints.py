@@ -12,12 +12,14 @@ from conformance.checks.support.datatypes import make_role_rows
 from conformance.checks.support.documents import (
     ABSENT_STATUSES,
     expect_answered_call,
+    expect_described,
     expect_fits_schema,
     expect_health,
     expect_while_serving,
     list_versions,
     make_requester,
     require_answered_call,
+    require_permission,
 )
 from conformance.checks.support.versions import find_default_version, may_be_alias, read_named_version
 from conformance.discovery.deployed_model import NESTED_DATA, DeployedModel
@@ -258,9 +260,7 @@ def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
     reply = target.infer(request)
     if reply.status == UNAVAILABLE:  # the model may have to be loaded first
         reply = target.infer(request)
-    if reply.status in _CREDENTIALS_STATUSES:
-        outcome = escape_text(reply.outcome())
-        raise BlockedError(f"{model.name} is not served to this client: {outcome}; --target-header sends credentials")
+    require_permission(reply, model.name)
     if reply.status not in ABSENT_STATUSES:
         expect(reply, "OIP-ANSWER").answered()
     if expect(reply).answered().reply.status != 200:
@@ -268,9 +268,7 @@ def plain_request_is_answered(target: AnyTarget, model: Model) -> None:
     expect_or_attribute_to_isolation(target, reply, lambda found: _expect_outputs(found, model))
 
 
-# Statuses for a client that may not use a model, and codes of gRPC for that and for a model that is not there. No
-# document forbids either.
-_CREDENTIALS_STATUSES = (401, 403, 407)
+# Codes of gRPC for a client that may not use a model, and for a model that is not there. No document forbids either.
 _NOT_SERVED = ("NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED")
 
 
@@ -324,7 +322,7 @@ def _expect_outputs(reply: Reply, model: Model) -> None:
 def metadata_have_status_200(target: AnyTarget, model: Model, subject: str) -> str:
     """The server answers a request for its metadata, or for those of a model, with status 200."""
     reply = target.describe(model if subject == "model" else None)
-    expect_answered_call(reply)
+    expect_described(reply)
     if reply.status != 200:
         raise UnmetError(f"status 200 for {subject} metadata", f"status {reply.status}", reply)
     return f"at {reply.exchange.message.path}"
@@ -345,7 +343,7 @@ def metadata_have_status_200(target: AnyTarget, model: Model, subject: str) -> s
 def health_is_told(target: AnyTarget, model: Model, subject: str) -> str:
     """The server does not deny that it is live, or that a model is ready, while it answers inference requests."""
     if isinstance(target, GrpcTarget):  # a call is answered whatever the server and its models are
-        expect_answered_call(target.ask_health(subject, model))
+        expect_described(target.ask_health(subject, model))
     return expect_while_serving(target, model, lambda: expect_health(target, model, subject)).outcome()
 
 

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.checks.support.controls import find_answer_form
+from conformance.checks.support.datatypes import get_identity_role
 from conformance.checks.support.documents import (
     expect_answered_call,
+    expect_described,
     expect_document,
     expect_extension_listed,
     expect_listed_once,
@@ -26,7 +28,7 @@ from conformance.discovery.deployed_model import DeployedModel
 from conformance.discovery.placement_search import Signature, parse_signature
 from conformance.expect import attribution
 from conformance.expect.expectation import expect
-from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
+from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
 from conformance.roles.roles import TensorSpec, load
 from conformance.spec.check import Row, check, claim, rows
@@ -58,7 +60,9 @@ def classification_is_listed(target: AnyTarget) -> None:
 @check("metadata.server-metadata-is-well-formed", requirements="OIP-SERVER-METADATA")
 def server_metadata_is_well_formed(target: Target) -> None:
     """The server's metadata are an object with name, version and an array of extensions."""
-    expect_document(target.get("/v2"), "server_metadata", ("name", "version", "extensions"))
+    reply = target.describe()
+    expect_described(reply)
+    expect_document(reply, "server_metadata", ("name", "version", "extensions"))
 
 
 # --- its models -------------------------------------------------------------------------------------------------------
@@ -79,6 +83,8 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
     """Model metadata give the model's name, a platform, and name, datatype and shape of each input and output."""
     target.describe(model)  # repeated metadata may differ
     reply = target.describe(model)
+    if not reply.succeeded:
+        expect_described(reply, "OIP-MODEL-METADATA" if _is_another_model_described(target, model) else "OIP-ENDPOINTS")
     document = _expect_metadata(reply)
     for member in ("inputs", "outputs"):
         expect_listed_once(reply, [item["name"] for item in document[member]])
@@ -96,10 +102,24 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
         )
 
 
+_ARRAYS = frozenset({"inputs", "outputs"})
+
+
+def _is_another_model_described(target: AnyTarget, model: Model) -> bool:
+    """Return whether the server describes another model."""
+    other = target.model(find_other_role(model))
+    return other is not None and target.describe(other).succeeded
+
+
 def _expect_metadata(reply: Reply) -> Mapping[str, Any]:
-    """Expect the metadata of a model, with every member of a valid type; return them."""
+    """Expect the metadata of a model, with every member of a valid type; return them.
+
+    Arrays of tensors that are left out count as empty, which the OpenAPI file allows.
+    """
     if not reply.is_over_grpc:
-        return expect_document(reply, "model_metadata", ("name", "versions", "platform", "inputs", "outputs"))
+        arrays = _ARRAYS & (reply.answer.document or dict.fromkeys(_ARRAYS)).keys()
+        document = expect_document(reply, "model_metadata", ("name", "versions", "platform", *arrays))
+        return {name: [] for name in _ARRAYS} | document
     expect_answered_call(reply)
     document = reply.answer.document or {}
     if not document["name"]:
@@ -210,12 +230,35 @@ def _summarize_tensors(document: Mapping[str, Any]) -> dict[str, Any]:
 def answer_has_the_declared_outputs(target: AnyTarget, model: DeployedModel) -> None:
     """The server returns the outputs that the metadata declare, and no others, when a request lists none."""
     signature = _read_signature(target, model)
-    declared = {spec.name: spec for spec in signature.outputs}
     reply = target.infer(_request_all_outputs(target, model))
     expect(reply).answered()
+    declared = {spec.name: spec for spec in signature.outputs}
     if missing := [name for name in declared if reply.answer.output(name) is None]:
         raise _make_missing_output_error(reply, missing[0], declared)
-    batches = _list_batch_dimensions(signature, model)
+    with block_if(lambda: _are_roles_described(target, reply), _ONE_MODEL_ALONE):
+        _expect_outputs_as_declared(reply, declared, _list_batch_dimensions(signature, model))
+
+
+# The code of a model may contradict what its author has declared.
+_ONE_MODEL_ALONE = "the answer contradicts the model's metadata, but roles with these datatypes are described right"
+
+
+def _are_roles_described(target: AnyTarget, reply: Reply) -> bool:
+    """Return whether the server describes a role right for each datatype of an answer."""
+    datatypes = {output.datatype for output in reply.answer.outputs}
+    others = [target.model(get_identity_role(datatype)) for datatype in datatypes & DATATYPES.keys()]
+    return bool(others) and all(other is not None and _is_role_described(target, other) for other in others)
+
+
+def _is_role_described(target: AnyTarget, model: Model) -> bool:
+    reply = target.describe(model)
+    return is_met(lambda: expect_described(reply)) and is_met(
+        lambda: _expect_role_described(reply, _expect_metadata(reply), model)
+    )
+
+
+def _expect_outputs_as_declared(reply: Reply, declared: Mapping[str, TensorSpec], batches: Collection[int]) -> None:
+    """Expect the outputs of an answer to be among those of the metadata, with their datatypes and shapes."""
     for output in reply.answer.outputs:
         spec = declared.get(output.name)
         if spec is None:
@@ -235,10 +278,11 @@ def _read_signature(target: AnyTarget, model: Model) -> Signature:
         NotApplicableError: the metadata list no tensors, so that they declare nothing.
         BlockedError: the metadata cannot be read; other checks report that.
     """
-    signature = parse_signature(target.describe(model))
-    if signature is None:
+    reply = target.describe(model)
+    signature, document = parse_signature(reply), reply.answer.document
+    if signature is None and (document is None or _ARRAYS & document.keys()):
         raise BlockedError(f"no readable metadata of {model.name}")
-    if not signature.names:
+    if signature is None or not signature.names:
         raise NotApplicableError(f"the metadata of {model.name} list no tensors")
     return signature
 

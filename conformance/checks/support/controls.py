@@ -31,7 +31,9 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.model import Model
 from conformance.spec.text import escape_text
 from conformance.transport.any_target import AnyTarget
+from conformance.transport.broken_request import is_busy
 from conformance.transport.exchange import Reply
+from conformance.transport.target import BUSY_PAUSES_S
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form, RequestedOutput
 from conformance.wire.tensor import Tensor
@@ -109,12 +111,21 @@ def is_right(
 ) -> bool:
     """Say whether a request gets the correct outputs; False if a deployed model does not accept the inputs.
 
-    For the arguments see `expect_right`.
+    The request is repeated after pauses if the server is busy, perhaps with loading the model, which says nothing about
+    the outputs. For the arguments see `expect_right`.
     """
-    try:
-        return is_met(lambda: expect_right(target, model, tensors, send, want, outputs))
-    except DeclinedError:
-        return False
+    for pause_s in (*BUSY_PAUSES_S, None):
+        try:
+            expect_right(target, model, tensors, send, want, outputs)
+        except DeclinedError:
+            return False
+        except UnmetError as unmet:
+            if pause_s is None or unmet.reply is None or not is_busy(unmet.reply):
+                return False
+            target.pause(pause_s)
+        else:
+            return True
+    raise AssertionError  # the last attempt returns
 
 
 def is_wrong_if_accepted(expectation: Callable[[], object]) -> bool:

@@ -247,8 +247,7 @@ _REQUIREMENTS = {
 
 
 def expect_document(reply: Reply, schema: str, members: tuple[str, ...]) -> dict[str, Any]:
-    """Expect an answer to be a JSON object in which the listed members fit the schema; return the object."""
-    expect(reply).answered()
+    """Expect the JSON of an answer to be an object in which the listed members fit the schema; return the object."""
     kind = schema.replace("_", " ")
     document, findings = parse_json(reply.body)
     if not isinstance(document, dict):
@@ -280,7 +279,7 @@ def expect_json(reply: Reply, schema: Mapping[str, Any], requirement: str | None
 def expect_extension_listed(target: AnyTarget, name: str) -> None:
     """Expect that server metadata list an extension."""
     reply = target.describe()
-    expect_answered_call(reply)
+    expect_described(reply)
     listed = (reply.answer.document or {}).get("extensions")
     if not isinstance(listed, list) or name not in listed:
         raise UnmetError(f"{name} among the extensions in server metadata", f"extensions {format_value(listed)}", reply)
@@ -288,6 +287,27 @@ def expect_extension_listed(target: AnyTarget, name: str) -> None:
 
 # Statuses of a server that does not know a path, or does not support the method.
 ABSENT_STATUSES = (404, 405, 501)
+# Statuses for a client that may not use an endpoint; over gRPC PERMISSION_DENIED and UNAUTHENTICATED stand for them. No
+# document forbids that, and one describes it ("HTTP/REST and GRPC Protocol", "Restricted Protocols").
+_CREDENTIALS_STATUSES = (401, 403, 407)
+
+
+def require_permission(reply: Reply, subject: str) -> None:
+    """Block the row if the server refuses this client, not the request."""
+    if reply.status in _CREDENTIALS_STATUSES:
+        outcome = escape_text(reply.outcome())
+        raise BlockedError(f"{subject} is not served to this client: {outcome}; --target-header sends credentials")
+
+
+def expect_described(reply: Reply, requirement: str = "OIP-ENDPOINTS") -> None:
+    """Expect an answer of any form from an endpoint; without one, the endpoint is what lacks, not a member.
+
+    Raises:
+        BlockedError: the endpoint is not for this client.
+    """
+    require_permission(reply, reply.exchange.message.path)
+    expect(reply, requirement).answered()
+    expect_answered_call(reply)
 
 
 # Members of the answers to health requests; a body may lack them.
@@ -300,6 +320,8 @@ def expect_health(target: AnyTarget, model: Model, subject: str) -> Reply:
     The server may report that it is not ready, since another model may not be; but an internal error reports nothing.
     """
     reply = target.ask_health(subject, model)
+    if subject != "ready":
+        require_permission(reply, reply.exchange.message.path)
     document = reply.answer.document or {}
     denied = [name for name in ("live", "ready") if document.get(name) is False]
     if subject != "ready" or reply.status in ABSENT_STATUSES or (is_broken(reply) and not denied):

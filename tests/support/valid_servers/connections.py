@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from reference_server import app, http_body
 from reference_server.errors import InferenceError
@@ -147,7 +147,7 @@ def answers_of_http_1_1_end_with_the_connection(original: Any, protocol: Any, *a
 
 @variation(*CLOSING, steps.INFER)
 def knows_http_1_0_alone(original: Any, *arguments: Any) -> Any:
-    """The server answers in HTTP/1.0, refuses chunked requests with 400, and never sends 100 Continue."""
+    """The server answers in HTTP/1.0, refuses chunked requests with 400 and a page, and never sends 100 Continue."""
     if isinstance(arguments[0], app.Service):
         return _refuse_chunks(original, *arguments)
     _ends_each(original, arguments[0], arguments[1:], _old)
@@ -158,7 +158,7 @@ def knows_http_1_0_alone(original: Any, *arguments: Any) -> Any:
 
 async def _refuse_chunks(original: Any, service: app.Service, http: Any) -> Response:
     if "transfer-encoding" in http.headers:
-        raise InferenceError("a body needs a Content-Length")
+        return HTMLResponse("<h1>400 Bad Request</h1>", 400)  # as Python's http.server writes its errors
     found: Response = await original(service, http)
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from reference_server import app
 from reference_server.errors import InferenceError
@@ -221,6 +221,20 @@ async def gateway_waits_no_longer_in_flight(original: Any, service: app.Service,
     return await _in_turn(original, service, http, 2, 504, 0.02)
 
 
+REQUESTS_PER_RESTART = 47
+_requests: list[int] = [0]
+
+
+def _begins_restart() -> bool:
+    _requests[0] += 1
+    return _requests[0] % REQUESTS_PER_RESTART == 0
+
+
+gateway_does_not_reach_the_server_now_and_then = steps.INFER.instead(
+    "OIP-ERROR-ELSEWHERE", lambda: HTMLResponse("<h1>502 Bad Gateway</h1>", 502), when=_begins_restart
+).says("A gateway answers 502 and a page to every 47th request, because the server is started again just then.")
+
+
 def _is_third() -> bool:
     _answers.append(1)
     return len(_answers) % 3 == 0
@@ -266,8 +280,8 @@ floats_alone_are_ranked = rank_only("FP32", "FP64").says("The server classifies 
 fp32_alone_is_ranked = rank_only("FP32", status=422).says(
     "The server classifies only FP32, and refuses other datatypes with 422."
 )
-floats_and_int32_are_ranked = rank_only("FP32", "FP64", "INT32", "INT64", status=404).says(
-    "The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 404."
+floats_and_int32_are_ranked = rank_only("FP32", "FP64", "INT32", "INT64", status=501).says(
+    "The server classifies only FP32, FP64, INT32 and INT64, and refuses other datatypes with 501, not implemented."
 )
 unsigned_outputs_are_not_ranked = steps.CLASSIFY.refuse(when=lambda tensor: tensor.datatype.startswith("UINT")).says(
     "The server refuses to classify unsigned integers."
@@ -332,9 +346,13 @@ grpc_ids_over_36_characters_are_refused = refuse_calls_with_ids(lambda text: len
 grpc_strings_over_100_bytes_are_refused = steps.PARSE_CALL_INPUT.refuse(when=has_long_string(100)).says(
     "The server refuses a BYTES element of more than 100 bytes."
 )
-grpc_floats_alone_are_ranked = steps.CLASSIFY_OUTPUT.refuse(
-    when=lambda output, tensor: output.classes is not None and tensor.datatype not in ("FP32", "FP64")
-).says("The server classifies only FP32 and FP64.")
+grpc_floats_alone_are_ranked = combine(
+    (),
+    steps.CLASSIFY_OUTPUT.refuse(
+        when=lambda output, tensor: output.classes is not None and tensor.datatype not in ("FP32", "FP64")
+    ),
+    replace_code("UNIMPLEMENTED"),
+).says("The server classifies only FP32 and FP64, and refuses other datatypes with UNIMPLEMENTED.")
 grpc_more_than_100_classes_are_refused = steps.CLASSIFY_OUTPUT.refuse(
     when=lambda output: (output.classes or 0) > 100
 ).says("The server refuses more than 100 classes of an output.")

@@ -61,6 +61,19 @@ def words_are_zero(original: Any, datatype: str, shape: tuple[int, ...], data: A
     return tensor
 
 
+MAX_FILLED = 1_000_000  # elements
+
+
+def _is_single_element(data: Any, shape: tuple[int, ...]) -> bool:
+    is_single = isinstance(data, list) and len(data) == 1 and not isinstance(data[0], list)
+    return is_single and 1 < math.prod(shape) <= MAX_FILLED
+
+
+one_element_fills_the_tensor = steps.DECODE_JSON.before(
+    (), data=lambda data, shape: data * math.prod(shape), when=_is_single_element
+).says("The server fills an input with the only element of its JSON data, as in the protocol's own example.")
+
+
 @variation(steps.PARSE_INPUT, breaks="BIN-SIZE-MISSING")
 def missing_sizes_are_worked_out(original: Any, model: Any, spec: TensorSpec, entry: Any, rest: Any) -> Tensor:
     """The server computes a missing size of a binary input from the shape, or from the length prefixes."""
