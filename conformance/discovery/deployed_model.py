@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from conformance.wire.datatypes import DATATYPES, has_json_form, lookup
 from conformance.wire.finding import format_value
 from conformance.wire.request import ABSENT, Form, InferRequest, RequestedOutput
 from conformance.wire.tensor import Tensor, decode
-
-if TYPE_CHECKING:
-    from conformance.discovery.control_answers import ControlAnswers
 
 # What a user has to provide: the elements of inputs; complete tensors, if the metadata list no inputs; or several
 # samples of the elements, if the model answers all guesses alike.
@@ -65,6 +62,23 @@ class Change(Enum):
     NONE = "none"
     OTHER_REQUEST = "another request"
     OTHER_VALUES = "other values"
+
+
+class ControlSender(Protocol):
+    """Provides the expected outputs of deployed models, by control requests (`discovery.control_answers`)."""
+
+    @property
+    def is_over_grpc(self) -> bool:
+        """Whether control requests are gRPC calls."""
+
+    def request_outputs(self, model: DeployedModel, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the deterministic outputs of a model for these inputs, which may be in any order."""
+
+    def begin_row(self) -> None:
+        """Start a new row: `find_change` no longer repeats the control requests of the previous row."""
+
+    def find_change(self, model: DeployedModel, expected: Tensor | None = None) -> Change:
+        """Repeat control requests of the row, first those with the expected output; return how answers changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +124,7 @@ class DeployedModel(Model):
     takes_counts: bool = False
     by_place: bool = False
     noise: Mapping[str, float] = field(default_factory=dict)
-    control: ControlAnswers | None = field(default=None, compare=False, repr=False)
+    control: ControlSender | None = field(default=None, compare=False, repr=False)
 
     # --- inputs ---
 
