@@ -24,7 +24,7 @@ from conformance.discovery.deployed_model import (
     allow_noise,
     find_largest_magnitude,
 )
-from conformance.expect.difference import find_difference
+from conformance.expect.difference import are_distinct, find_difference
 from conformance.expect.unmet import BlockedError, NotApplicableError
 from conformance.roles.model import Model
 from conformance.transport.exchange import Reply
@@ -139,7 +139,8 @@ class ControlAnswers:
     def _count_values_of_another(self, model: DeployedModel, name: str, reply: Reply) -> int:
         """Return how many different values an answer shares with the answer to another request; 0 if there is none.
 
-        An answer that many requests have, such as a label, shows nothing.
+        An answer that many requests have, such as a label, shows nothing. Nor does one that noise may have made of the
+        right answer: the noise of a model that depends on the time grows with it.
         """
         names = model.list_comparable_outputs()
         others = [
@@ -148,6 +149,7 @@ class ControlAnswers:
             if other.startswith(f"control {model.name} ")
             and other != name
             and not find_differing_outputs(answer, reply, names, model.noise)
+            and _is_distinct(self._answers[name], answer, model)
         ]
         tensors = filter(None, (as_tensor(output) for output in reply.answer.outputs if output.name in names))
         counts = [len(set(one.array.reshape(-1).tolist())) - (not lookup(one.datatype).is_float) for one in tensors]
@@ -269,6 +271,13 @@ def _has_other_values(first: Reply, second: Reply, model: DeployedModel) -> bool
     names = find_differing_outputs(first, second, model.list_comparable_outputs(), model.noise)
     pairs = [(first.answer.output(name), second.answer.output(name)) for name in names]
     return any(one and other and one.datatype == other.datatype for one, other in pairs)
+
+
+def _is_distinct(first: Reply, second: Reply, model: DeployedModel) -> bool:
+    """Whether a steady output differs so much between the answers to two requests that noise is no reason."""
+    pairs = [(first.answer.output(name), second.answer.output(name)) for name in model.list_comparable_outputs()]
+    tensors = [(one and as_tensor(one), other and as_tensor(other)) for one, other in pairs]
+    return any(one and other and are_distinct(model.allow_rounding(one), other) for one, other in tensors)
 
 
 def _find_usual_answer(replies: Sequence[Reply], model: DeployedModel) -> Reply:

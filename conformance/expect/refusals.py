@@ -103,7 +103,7 @@ ERROR, ERROR_ELSEWHERE = "OIP-ERROR", "OIP-ERROR-ELSEWHERE"
 # The requests that the documents answer with an error object if they fail; no error of a health path is defined.
 _ENDPOINTS = re.compile("GET /v2/?(models/[^/]+(/versions/[^/]+)?)?|POST /v2/models/[^/]+(/versions/[^/]+)?/infer")
 # Refusals of HTTP itself, not of an endpoint: an unknown expectation, an unknown version of HTTP; and chunks,
-# which no client may send to a server that answers in HTTP/1.0 (RFC 9112, 6.1).
+# which no client may send to a server that answers in HTTP/1.0 (RFC 9112, 6.1), with trailer fields to none.
 _HTTP_STATUSES = (417, 426, 505)
 # A gateway may refuse with these before the server sees the request: for credentials and client names, lengths, rates,
 # and servers out of reach (RFC 9110, 15.5 and 15.6; RFC 6585).
@@ -133,7 +133,8 @@ def find_refusal_without_error(replies: Sequence[Reply]) -> UnmetError | None:
 
 def _find_missing_error(reply: Reply) -> UnmetError | None:
     message, status = reply.exchange.message, reply.status
-    is_of_http = status in _HTTP_STATUSES or (reply.is_http_1_0 and reply.exchange.is_chunked)
+    has_odd_chunks = reply.is_http_1_0 or bool(reply.exchange.send_options.chunk_format.trailers)
+    is_of_http = status in _HTTP_STATUSES or (reply.exchange.is_chunked and has_odd_chunks)
     if is_of_http or not _ENDPOINTS.fullmatch(f"{message.method} {message.path}"):
         return None
     is_elsewhere = status in _GATEWAY_STATUSES or (status in _ABSENT_STATUSES and "/versions/" in message.path)

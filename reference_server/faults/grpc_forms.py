@@ -133,6 +133,17 @@ def _read_as_bf16(elements: Any) -> Any:
         return (elements.view("<u2").astype("<u4") << 16).view("<f4").astype("<f2")
 
 
+def _add_dimension(response: Message) -> Message:
+    for entry in response.outputs:
+        entry.shape.extend([] if entry.shape else [1])
+    return response
+
+
+grpc_scalars_have_a_dimension = steps.BUILD_RESPONSE.after(
+    ("GRPC-TYPED", "GRPC-RAW", "GRPC-SAME-AS-HTTP"), _add_dimension
+).says("The server answers a tensor without dimensions with the shape [1].")
+
+
 def move_to_fp32_contents(breaks: str, datatype: str) -> Fault:
     """Return a fault: the server writes an answer with an output of a datatype into `fp32_contents`."""
 

@@ -323,6 +323,17 @@ def test_what_is_right_is_asked_once_and_kept() -> None:
         assert control.find_change(model) is Change.NONE
 
 
+@pytest.mark.parametrize(("other", "count"), [(7000.0, 3), (2600.0, 0)], ids=["of-another-request", "later"])
+def test_values_that_the_noise_of_a_model_may_reach_are_not_those_of_another_request(other: float, count: int) -> None:
+    """The floats of a model may grow with the time, and come to those of another request."""
+    spec = TensorSpec("Y", "FP32", (3,))
+    model = DeployedModel(derive_role("m", [], [spec]), "m", noise={"Y": 1e-3})
+    usual, of_other = (reply(("Y", [start, start + 1, start + 2])) for start in (2500.0, other))
+    control = ControlAnswers(Target(Settings("http://127.0.0.1:1")))
+    control._answers |= {"control m a": usual, "control m b": of_other}
+    assert control._count_values_of_another(model, "control m a", of_other) == count
+
+
 def discover(found: Model) -> DeployedModel:
     """Return a model as discovery describes it."""
     with unusual_models.serve(found) as url, Session(Target(Settings(url))) as session:

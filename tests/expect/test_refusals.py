@@ -8,6 +8,7 @@ import pytest
 
 from conformance.expect.refusals import find_refusal_without_error
 from conformance.transport.exchange import Exchange, FailureKind, Reply, TransportFailure
+from conformance.transport.send_options import PLAIN, ChunkFormat, SendOptions
 from conformance.wire.request import Message
 
 PAGE, ERROR = b"<h1>No</h1>", b'{"error": ""}'
@@ -41,9 +42,16 @@ def test_error_objects(requirement: str | None, reply: Reply) -> None:
     assert (found and found.requirement) == requirement
 
 
-@pytest.mark.parametrize(("version", "requirement"), [("HTTP/1.1", MUST), ("HTTP/1.0", None)])
-def test_http_1_0_has_no_chunks(version: str, requirement: str | None) -> None:
-    refusal = Reply(replace(refuse(INFER, 400).exchange, version=version, is_chunked=True))
+WITH_TRAILERS = SendOptions(chunked=(), chunk_format=ChunkFormat(trailers=(("X", "1"),)))
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "requirement"),
+    [("HTTP/1.1", PLAIN, MUST), ("HTTP/1.0", PLAIN, None), ("HTTP/1.1", WITH_TRAILERS, None)],
+)
+def test_http_libraries_may_refuse_chunks(version: str, options: SendOptions, requirement: str | None) -> None:
+    exchange = refuse(INFER, 400).exchange
+    refusal = Reply(replace(exchange, version=version, is_chunked=True, send_options=options))
     found = find_refusal_without_error([refusal])
     assert (found and found.requirement) == requirement
 

@@ -31,6 +31,10 @@ HONEST = (
         ("json-ends-with-the-connection", "trailers-end-in-a-parser-error"),
         ("walk.each-value-is-right-alone", "json-framing-trailers"),
     ),
+    (
+        ("json-over-16-kib-is-refused", "trailers-end-in-a-parser-error"),
+        ("walk.every-exchange-is-right", "json-multi-rest-2"),
+    ),
     (("refused-with-500", "ids-of-letters-and-digits-alone"), ("json.id-comes-back", "accents")),
     (
         ("refused-with-500", "integers-of-8-bits-are-not-ranked"),
@@ -52,6 +56,12 @@ FAULTY = (
         "more-than-1000-elements-are-refused",
         ("state.cancelled-answer-harms-no-other", "binary"),
         "OIP-ISOLATION",
+    ),
+    (
+        "raw-tensors-of-a-page-refused",
+        "empty-raw-bodies-are-refused",
+        ("walk.each-value-is-right-alone", "raw-count-4096"),
+        "RAW-ONE-VARIABLE",
     ),
 )
 

@@ -25,6 +25,7 @@ from conformance.spec.result import CheckResult
 from conformance.transport.settings import Settings
 from conformance.transport.target import Target
 from reference_server import metadata
+from reference_server.faults import Fault, switch_on
 from reference_server.models import Model
 from tests.support import renamed_server, sampling, unusual_models, valid_servers
 from tests.support.deployed_judging import judge_models, list_bad, list_met, list_missed
@@ -257,6 +258,14 @@ def test_wrong_metadata_fail_their_requirement_and_end_no_run(wrong: Mapping[str
     failures = [result.failure for result in results if result.failure]
     assert [failure.requirement for failure in failures] == list(about)
     assert failures[0].expected.startswith(f"{member} in model metadata")
+
+
+def test_a_model_may_need_none_of_its_inputs() -> None:
+    optional = Fault("", ("request.parse_inputs",), (), unusual_models.parse_any_inputs)
+    with switch_on(optional), unusual_models.serve(unusual_models.SUM_OF_ANY) as address:
+        results = judge_models(address, ("errors",), "sum_of_any")
+    assert list_bad(results) == []
+    assert "OIP-REFUSAL" in list_met(results)
 
 
 def test_arrays_that_metadata_leave_out_count_as_empty() -> None:

@@ -147,6 +147,17 @@ def _one_score(_: Model, inputs: Inputs) -> list[Tensor]:
     return [Tensor("FP32", (), inputs["X"].elements.sum(keepdims=True))]
 
 
+def _sum_of_any(_: Model, inputs: Inputs) -> list[Tensor]:
+    """The only input is optional, which metadata cannot say."""
+    return [Tensor("FP32", (1,), sum((one.elements for one in inputs.values()), np.zeros(1, "<f4")).sum(keepdims=True))]
+
+
+def parse_any_inputs(original: Any, found: Model, request: Mapping[str, Any], rest: Any) -> Any:
+    """Take an empty array of inputs for `SUM_OF_ANY`, in place of `request.parse_inputs`."""
+    is_empty = found.name == SUM_OF_ANY.name and request.get("inputs") == []
+    return {} if is_empty else original(found, request, rest)
+
+
 def _three_classes(_: Model, inputs: Inputs) -> list[Tensor]:
     """The label of each item: that of all small features is 0."""
     sums = inputs["X"].elements.reshape(-1, 4).sum(axis=1)
@@ -222,6 +233,7 @@ ODD: dict[str, Compute] = {
     "rounded_by_form": _rounded_by_form,
     "stale": _stale,
     "one_item": _one_item,
+    "sum_of_any": _sum_of_any,
     "one_score": _one_score,
     "three_classes": _three_classes,
     "constant": _constant,
@@ -250,6 +262,7 @@ STRUCTURED = model("structured", [("X", "BYTES", (1,))], [("Y", "BYTES", (1,))])
 NOISY_FP32, NOISY_FP16 = (model(name, _X, [("Y", "FP32", (-1,))]) for name in NOISE)
 NOISY_CLASSES = model("noisy_classes", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
 ONE_ITEM = model("one_item", [("X", "FP32", (-1, 4))], [("SCORES", "FP32", (-1, 3))])
+SUM_OF_ANY = model("sum_of_any", _X, [("Y", "FP32", (1,))])
 ONE_SCORE = model("one_score", _X, [("SCORE", "FP32", ())])
 ROUNDED_BY_FORM = model("rounded_by_form", _X, [("Y", "FP32", (-1,))])
 NEVER = model("never", _X, [("Y", "FP32", (-1,))])

@@ -74,7 +74,7 @@ IMPOSSIBLE_CALLS = (
         start=with_own_names(list_first_output),
         unknown=True,
     ),
-    Fault("no-inputs", "identity_int32", Drop("inputs"), JSON),
+    Fault("no-inputs", "identity_int32", Drop("inputs")),  # those of a deployed model may be optional
     Fault("needed-input-missing", "add_sub", Drop("inputs.-1")),
     Fault("cut-message", "identity_int32", Body(cut(2)), unknown=True),
     Fault("no-message", "identity_int32", Body(b"\xff\xff\xff"), JSON, unknown=True),

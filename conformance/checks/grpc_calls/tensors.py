@@ -54,7 +54,7 @@ CORNERS: dict[str, list[str]] = {
     for datatype in PLAIN
 }
 # Roles with one input that reveal how the server reads its layout, besides the identity role of each datatype.
-SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank2", "rank3", "rank4", "batching", "transpose")
+SHAPED_ROLES = ("cast_int32_fp32", "weighted_sum", "rank0", "rank2", "rank3", "rank4", "batching", "transpose")
 BOOLS = (("true", (True,)), ("false", (False,)), ("mixed", (True, False, False, True, True, False, True, False, False)))
 
 

@@ -95,11 +95,11 @@ def model_metadata_describes_the_model(target: AnyTarget, model: Model, is_deplo
         _expect_role_described(reply, document, model)
     if is_deployed or model.role.name in VERSIONED_ROLES:
         _expect_same_metadata_with_version(target, model)
-    if not model.version:  # a server may name a model with its version
-        expect_requested_name(
-            *(target, reply, document["name"], model, "OIP-MODEL-METADATA"),
-            lambda other: (target.describe(other).answer.document or {}).get("name"),
-        )
+    expect_requested_name(
+        *(target, reply, document["name"], model, "OIP-MODEL-METADATA"),
+        lambda other: (target.describe(other).answer.document or {}).get("name"),
+        may_differ=bool(model.version),  # a server may name a model with its version
+    )
 
 
 _ARRAYS = frozenset({"inputs", "outputs"})

@@ -372,12 +372,19 @@ def expect_while_serving(target: AnyTarget, model: Model, attempt: Callable[[], 
 
 
 def expect_requested_name(
-    target: AnyTarget, reply: Reply, found: Any, model: Model, must: str, ask: Callable[[Model], Any]
+    target: AnyTarget,
+    reply: Reply,
+    found: Any,
+    model: Model,
+    must: str,
+    ask: Callable[[Model], Any],
+    *,
+    may_differ: bool = False,
 ) -> None:
     """Expect a document to name the model of the request, or else a name that no other model has.
 
-    A model may have several names, so another one is advised against; but one name for two models breaks `must`. `ask`
-    returns the name in the same document of another model.
+    A model may have several names, so another one is advised against, unless it `may_differ`; but one name for two
+    models breaks `must`. `ask` returns the name in the same document of another model.
     """
     if found == model.name:
         return
@@ -385,8 +392,9 @@ def expect_requested_name(
     if other is not None and other.name != model.name and ask(other) == found:
         actual = f"name {format_value(found)}, also of {format_value(other.name)}"
         raise UnmetError(f"the name of the model, {format_value(model.name)}", actual, reply, requirement=must)
-    expected, actual = f"name {format_value(model.name)}", f"name {format_value(found)}"
-    raise UnmetError(expected, actual, reply, requirement="OIP-MODEL-NAME-ASKED")
+    if not may_differ:
+        expected, actual = f"name {format_value(model.name)}", f"name {format_value(found)}"
+        raise UnmetError(expected, actual, reply, requirement="OIP-MODEL-NAME-ASKED")
 
 
 def find_other_role(model: Model) -> str:

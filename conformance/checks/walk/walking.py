@@ -19,7 +19,7 @@ SHRINKING = Axes(
     order=[axis for axis in AXES if axis not in ("send", "want", "classes")],
     neutral=NEUTRAL,
     alone=ALONE,
-    smaller={"count": COUNTS, "framing": CHUNKED},
+    smaller={"count": COUNTS[1:], "framing": CHUNKED},  # a server may refuse the count 0 alone
     forms=(
         {"send": "json", "want": "nothing", "classes": "none"},
         {"send": "binary", "want": "nothing", "classes": "none"},

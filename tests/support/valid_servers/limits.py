@@ -66,7 +66,7 @@ more_than_500_elements_together_are_refused = steps.PARSE_INPUTS.refuse(
 more_than_1000_elements_of_an_output_are_refused = steps.RUN.refuse(
     when=lambda result: max(_count_elements(result)) > 1000
 ).says("The server refuses a request for an output of more than 1000 elements.")
-json_over_16_kib_is_refused = steps.PARSE_JSON.refuse(when=lambda data: len(data) > 16 * 1024).says(
+json_over_16_kib_is_refused = steps.PARSE_JSON.refuse("OIP-BODY-SIZE", lambda data: len(data) > 16 * 1024).says(
     "The server refuses JSON of more than 16 KiB with 400 (RFC 8259, 9 allows such limits)."
 )
 
