@@ -67,16 +67,8 @@ def convert_elements(datatype: str, field: str, values: Any) -> NDArray[Any]:
     if datatype == "BYTES":
         return tensors.make_objects(values)
     if datatype == FIELD_TYPES.get(field, datatype):
-        return read_in_slices(values, NUMPY[datatype])
-    return narrow_integers(datatype, read_in_slices(values, NUMPY[FIELD_TYPES[field]]))
-
-
-def read_in_slices(values: Any, kind: Any) -> NDArray[Any]:
-    """Return the elements of a field, read in slices so that other threads can run in between."""
-    elements = np.empty(len(values), kind)
-    for at in range(0, len(values), SLICE):
-        elements[at : at + SLICE] = values[at : at + SLICE]
-    return elements
+        return tensors.make_array(values, NUMPY[datatype])
+    return narrow_integers(datatype, tensors.make_array(values, NUMPY[FIELD_TYPES[field]]))
 
 
 def narrow_integers(datatype: str, elements: NDArray[Any]) -> NDArray[Any]:

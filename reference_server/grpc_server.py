@@ -29,18 +29,13 @@ from reference_server.limits import get_limits
 MAX_MESSAGE_CHARS = 1000  # characters: a status travels in a header, and clients drop headers of 8 KiB
 
 # The gRPC status for each HTTP status of a refusal.
-CODES = {
-    400: grpc.StatusCode.INVALID_ARGUMENT,
-    404: grpc.StatusCode.NOT_FOUND,
-    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
-}
+CODES = {400: grpc.StatusCode.INVALID_ARGUMENT, 404: grpc.StatusCode.NOT_FOUND, 413: grpc.StatusCode.RESOURCE_EXHAUSTED}
 
 
 class GrpcServer:
     """A gRPC server that listens from the start and serves in a `with` block.
 
-    Attributes:
-        address: `host:port`.
+    `address`: `host:port`.
     """
 
     def __init__(self, models: Models, host: str, port: int, max_message: int) -> None:
@@ -52,8 +47,7 @@ class GrpcServer:
             port: 0 for a free port.
             max_message: gRPC refuses a request message of more bytes, compressed or not, with RESOURCE_EXHAUSTED.
 
-        Raises:
-            OSError: the port is not available.
+        Raises OSError: the port is not available.
         """
         shown_host = f"[{host}]" if ":" in host else host
         try:

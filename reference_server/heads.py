@@ -117,9 +117,6 @@ def _refuse_framing(version: str, headers: Sequence[tuple[bytes, bytes]]) -> Hea
     return None
 
 
-# --- chunks ----------------------------------------------------------------------------------------------------------
-
-
 class ChunkFrames:
     """Tracks the chunk framing of one body."""
 

@@ -21,7 +21,6 @@ class Limits:
         elements: values in the JSON of a request, elements of an output in JSON, and elements of BYTES.
         containers: arrays, objects and members of objects in the JSON of a request.
         entries: entries of `inputs`, and of `outputs`.
-        connections: simultaneously open connections.
     """
 
     head: int = 64 * 1024

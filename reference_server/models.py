@@ -173,8 +173,7 @@ class Model:
 def load(*packs: str) -> dict[str, Model]:
     """Return the models of all roles by name: those of the suite, and of installed packs.
 
-    Raises:
-        ValueError: a pack is not installed, or its roles cannot be served.
+    Raises ValueError: a pack is not installed, or its roles cannot be served.
     """
     found = read_models(find_roles_file())
     for pack in packs:
@@ -205,8 +204,7 @@ def find_roles_file() -> Path:
 def find_pack_file(pack: str) -> Path:
     """Return the path of the roles of an installed pack, which need not exist; nothing of the pack is imported.
 
-    Raises:
-        ValueError: no such pack is installed.
+    Raises ValueError: no such pack is installed.
     """
     for entry in entry_points(group=PACKS, name=pack):
         with suppress(ImportError):  # of the packages around it

@@ -24,7 +24,6 @@ class Reader:
     """Parses one text.
 
     Attributes:
-        text: the JSON.
         pairs: builds an object from its members, like `object_pairs_hook`.
         count: called with the number of values read, before they are stored; raises if there are too many.
         enter: called with the depth of each array, object and member of an object, starting at 1; raises if there are

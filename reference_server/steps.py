@@ -20,11 +20,9 @@ Definition = tuple[Any, str]
 def find_definition(step: str) -> Definition:
     """Return the module or class that defines a step, and the name of the step in this module or class.
 
-    Args:
-        step: "module.function" or "module.Class.method", as `list_names` yields them.
+    `step`: "module.function" or "module.Class.method", as `list_names` yields them.
 
-    Raises:
-        AttributeError: the server has no such step.
+    Raises AttributeError: the server has no such step.
     """
     module, *classes, name = step.split(".")
     owner: Any = importlib.import_module(f"reference_server.{module}")
@@ -37,8 +35,7 @@ def find_definition(step: str) -> Definition:
 def list_names() -> Iterator[str]:
     """Yield every step, module by module in source order, without inherited methods.
 
-    Raises:
-        ImportError: a package that the gRPC modules need is not installed.
+    Raises ImportError: a package that the gRPC modules need is not installed.
     """
     for found in pkgutil.iter_modules(reference_server.__path__):
         if found.name not in _MODULES_WITHOUT_STEPS:

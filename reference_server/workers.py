@@ -36,12 +36,9 @@ def shorten_switch_interval() -> None:
 async def run_in_worker(size: int, work: Callable[[], Result]) -> Result:
     """Return the result of `work`, run in the thread if it processes more than MAX_INLINE_BYTES bytes.
 
-    Args:
-        size: bytes that the work processes.
-        work: the function to call.
+    `size`: bytes that the work processes.
 
-    Raises:
-        InferenceError: the server shuts down before the work is done.
+    Raises InferenceError: the server shuts down before the work is done.
     """
     if size <= MAX_INLINE_BYTES:
         return work()

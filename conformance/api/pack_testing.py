@@ -56,12 +56,7 @@ def find_unmet(entry: PackEntry) -> set[str]:
 
 
 def change_answers(
-    app: AsgiApp,
-    path: str,
-    *edits: DocumentEdit,
-    each: str = "",
-    of_errors: bool = False,
-    status: int | None = None,
+    app: AsgiApp, path: str, *edits: DocumentEdit, each: str = "", of_errors: bool = False, status: int | None = None
 ) -> AsgiApp:
     """Return an app that is like another one, but for its answers to GET requests for some paths.
 

@@ -24,8 +24,7 @@ from conformance.transport.grpc_packages import expect_grpc
 def find_differences(recording: ClientRecording, report: Report) -> Iterator[str]:
     """Judge a recording again, and yield the differences between the report and the new result.
 
-    Raises:
-        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
+    Raises MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     client, transports, target = recording.client, list_transports(recording), report["target"]
     if recording.url != target["url"]:
@@ -57,8 +56,7 @@ def list_transports(recording: ClientRecording) -> tuple[str, ...]:
 def judge_recording(recording: ClientRecording, *, strict: bool) -> tuple[ReplayAdapter, list[CheckResult]]:
     """Judge a recording with this suite; return the adapter that replayed it, and the results.
 
-    Raises:
-        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
+    Raises MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")

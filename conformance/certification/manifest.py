@@ -121,8 +121,7 @@ def compute_digest(path: Path) -> str:
 def read(folder: Path) -> Manifest:
     """Read the manifest of a folder.
 
-    Raises:
-        CertificationError: the manifest is missing or does not match the schema.
+    Raises CertificationError: the manifest is missing or does not match the schema.
     """
     path = folder / NAME
     document = _read_document(path)
@@ -141,8 +140,7 @@ def read(folder: Path) -> Manifest:
 def find_invalid_member(made: Manifest) -> tuple[str, str] | None:
     """Return the first invalid member of a manifest, and what the schema says about it; None if all are valid.
 
-    Args:
-        made: a manifest, without the digests of files, which are not checked.
+    `made`: a manifest, without the digests of files, which are not checked.
     """
     whole = replace(made, files=dict.fromkeys((REPORT, RECORDING, *PAGES, NOTE), "0" * 64))
     schema = schemas.load_schema("manifest")
@@ -156,8 +154,7 @@ def find_invalid_member(made: Manifest) -> tuple[str, str] | None:
 def read_suite_version(folder: Path) -> str | None:
     """Return the version of the suite that made a folder, for any manifest schema; None if the manifest has none.
 
-    Raises:
-        CertificationError: the manifest is missing or unreadable.
+    Raises CertificationError: the manifest is missing or unreadable.
     """
     document = _read_document(folder / NAME)
     suite = document.get("suite") if isinstance(document, dict) else None

@@ -48,8 +48,7 @@ class VerificationOutput:
 def build_command(version: str) -> list[str]:
     """Return the beginning of a command that runs a version of the suite.
 
-    Raises:
-        CertificationError: neither uvx nor pipx is installed.
+    Raises CertificationError: neither uvx nor pipx is installed.
     """
     wanted = f"{PACKAGE}[grpc,signing]=={version}"
     if program := shutil.which("uvx"):
@@ -65,13 +64,9 @@ def build_command(version: str) -> list[str]:
 def verify(folder: Path, version: str, arguments: Sequence[str] = ()) -> VerificationOutput:
     """Verify a folder with a version of the suite.
 
-    Args:
-        folder: the certification folder.
-        version: version of the suite.
-        arguments: arguments of `verify`, in addition to the folder.
+    `arguments`: arguments of `verify`, in addition to the folder.
 
-    Raises:
-        CertificationError: the suite could not be run.
+    Raises CertificationError: the suite could not be run.
     """
     words = [*build_command(version), "verify", str(folder.resolve()), *arguments]
     try:

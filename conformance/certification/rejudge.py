@@ -39,8 +39,7 @@ MAX_CLOCK_DIFFERENCE = timedelta(seconds=2)  # times of a report are whole secon
 def find_differences(recording: Recording, report: Report, made: Manifest) -> Iterator[str]:
     """Judge a recording again, and yield the differences between the report and the new result.
 
-    Raises:
-        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
+    Raises MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     target = report["target"]
     if recording.url != target["url"]:
@@ -99,8 +98,7 @@ def check_times(times: tuple[datetime, datetime], report: Report) -> Iterator[st
 def make_replay_target(recording: Recording) -> ReplayTarget:
     """Return a target that replays a recording.
 
-    Raises:
-        MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
+    Raises MissingExtraError: the recording has gRPC calls, and the extra `grpc` is not installed.
     """
     if recording.grpc:
         expect_grpc("a recording of calls over gRPC")
@@ -123,11 +121,7 @@ def judge_recording(
     placements = None if roles is None else {role: Placement.from_dict(entry) for role, entry in roles.items()}
     subjects = Subjects(tuple(made.models or ()), packs=tuple(pack["name"] for pack in made.packs or ()))
     session = Session(
-        target,
-        placements=placements,
-        limits=made.limits or {},
-        strict=report["options"]["strict"],
-        seed=report["seed"],
+        target, placements=placements, limits=made.limits or {}, strict=report["options"]["strict"], seed=report["seed"]
     )
     resolved = resolve_models(session, subjects)
     if resolved is None:

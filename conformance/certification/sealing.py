@@ -32,14 +32,7 @@ MAX_FOLDER_BYTES: Final = 5_000_000
 # xz: the window holds a whole area of the suite, whose requests repeat each other, and the search for matches is
 # bounded. On a run of 83 MB this takes half the time of the default search, for the same size.
 XZ_FILTERS: Final = (
-    {
-        "id": lzma.FILTER_LZMA2,
-        "preset": 6,
-        "dict_size": 16 << 20,
-        "nice_len": 32,
-        "mf": lzma.MF_HC4,
-        "depth": 8,
-    },
+    {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 16 << 20, "nice_len": 32, "mf": lzma.MF_HC4, "depth": 8},
 )
 
 
@@ -53,13 +46,9 @@ def seal(
 ) -> None:
     """Write the files of a certification into an empty folder, and sign it.
 
-    Args:
-        folder: the empty folder.
-        made: its manifest; the digests of the files are added.
-        report: report of the run.
-        recording: compressed recording of the run.
-        key: signing key.
-        third_key: countersigning key, or None.
+    `folder`: the empty folder.
+    `made`: its manifest; the digests of the files are added.
+    `third_key`: countersigning key, or None.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -110,11 +99,7 @@ def read_private_key(key_file: Path, option: str = "--sign") -> Ed25519PrivateKe
 
 
 def make_throwaway_key() -> Ed25519PrivateKey:
-    """Return a new private key, to sign one folder.
-
-    Raises:
-        MissingExtraError: the extra `signing` is not installed.
-    """
+    """Return a new private key, to sign one folder. Raises MissingExtraError: the extra `signing` is not installed."""
     extras.expect_installed("signing", "a certification")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -157,13 +142,7 @@ def read_key_id(key_file: Path, option: str = "--key") -> str:
 def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNATURE) -> str | None:
     """Return why a file is not a valid signature of a folder by a key; None if the signature is valid.
 
-    Args:
-        folder: a certification folder.
-        key: the manifest entry of the key.
-        name: name of the signature file.
-
-    Raises:
-        MissingExtraError: the extra `signing` is not installed.
+    Raises MissingExtraError: the extra `signing` is not installed.
     """
     extras.expect_installed("signing", "a certification")
     from cryptography.exceptions import InvalidSignature
@@ -183,8 +162,7 @@ def find_signature_fault(folder: Path, key: Mapping[str, Any], name: str = SIGNA
 def _load_public_key(key: Mapping[str, Any]) -> Ed25519PublicKey:
     """Return the public key in a manifest's entry.
 
-    Raises:
-        ValueError: the entry describes no key, or the id is not that of the key.
+    Raises ValueError: the entry describes no key, or the id is not that of the key.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -65,8 +65,7 @@ def import_modules(package: str) -> Iterator[ModuleType]:
 def load_every_check(*, of_clients: bool) -> tuple[Check, ...]:
     """Return every check of servers, or of clients, sorted by package and source order.
 
-    Raises:
-        SuiteError: two checks, or two rows of a check, have the same id.
+    Raises SuiteError: two checks, or two rows of a check, have the same id.
     """
     areas = CLIENT_AREAS if of_clients else [area for area in PACKAGES if area not in CLIENT_AREAS]
     found = tuple(

@@ -36,8 +36,7 @@ class Adapter(Protocol):
     def introduction(self) -> Introduction:
         """The name, version, language and transports of the client library behind this adapter.
 
-        Raises:
-            AdapterError: the adapter gave no valid answer.
+        Raises AdapterError: the adapter gave no valid answer.
         """
 
     def infer(
@@ -68,9 +67,7 @@ class AdapterProcess:
     def __init__(self, command: Sequence[str], *, introduction_timeout: float = MAX_INTRODUCTION_S) -> None:
         """Store the command, which runs without a shell.
 
-        Args:
-            command: the program and its arguments.
-            introduction_timeout: seconds for the answer to `hello`.
+        `introduction_timeout`: seconds for the answer to `hello`.
         """
         self.command = tuple(command)
         self.introduction_timeout = introduction_timeout
@@ -178,8 +175,6 @@ class LoggingAdapter:
     """Forwards every call to another adapter, and logs the call.
 
     Attributes:
-        adapter: the adapter that receives the calls.
-        peer: the peer that answers the client's requests.
         calls: the calls so far, in order.
         hung: the error of an adapter that did not answer in time, or None.
     """

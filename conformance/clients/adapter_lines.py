@@ -49,8 +49,7 @@ def make_infer(
 def parse_introduction(line: bytes, seq: int) -> Introduction:
     """Parse the answer to `hello`, which describes the client.
 
-    Raises:
-        AdapterError: the line is not a valid answer to `hello`.
+    Raises AdapterError: the line is not a valid answer to `hello`.
     """
     client = _parse_answer(line, seq, "introduction")["client"]
     name, version, language = (
@@ -62,14 +61,11 @@ def parse_introduction(line: bytes, seq: int) -> Introduction:
 def parse_results(line: bytes, seq: int, count: int, elapsed: float) -> list[Result]:
     """Parse the answer to `infer`: one result for each inference.
 
-    Args:
-        line: the line without its newline.
-        seq: the sequence number of the `infer` command.
-        count: the number of inferences in that command.
-        elapsed: seconds from the command to its answer; every result gets this value.
+    `line`: the line without its newline.
+    `seq`: the sequence number of the `infer` command.
+    `elapsed`: seconds from the command to its answer; every result gets this value.
 
-    Raises:
-        AdapterError: the line is not a valid answer to that command.
+    Raises AdapterError: the line is not a valid answer to that command.
     """
     entries = _parse_answer(line, seq, "results")["results"]
     if len(entries) != count:
@@ -109,8 +105,7 @@ def _build_class_entry(item: Class) -> dict[str, Any]:
 def _parse_answer(line: bytes, seq: int, kind: str) -> Mapping[str, Any]:
     """Parse an answer line, and validate it against the schema's definition `kind` (`introduction` or `results`).
 
-    Raises:
-        AdapterError: the line is not a valid answer, or has another sequence number.
+    Raises AdapterError: the line is not a valid answer, or has another sequence number.
     """
     try:
         answer = json.loads(line)

@@ -179,8 +179,7 @@ class Client:
 def _reject_false_cannot(results: Sequence[Result], requests: Sequence[tuple[int, ReceivedRequest]]) -> None:
     """Check that no inference with the result "cannot" caused a request.
 
-    Raises:
-        AdapterError: the adapter reports "cannot" for an inference whose request the peer received.
+    Raises AdapterError: the adapter reports "cannot" for an inference whose request the peer received.
     """
     if any(results[place].cannot for place, _ in requests):
         raise AdapterError('the adapter answers "cannot" for an inference whose request the client sent')

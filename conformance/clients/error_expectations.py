@@ -18,14 +18,11 @@ GRACE_S: Final = 2.0
 def expect_error(seen: Observation, why: str) -> None:
     """Expect that the client returns an error and no tensors.
 
-    Args:
-        seen: the observation of one inference.
-        why: why the client should return an error; the message inserts this text after "an error, since".
+    `why`: why the client should return an error; the message inserts this text after "an error, since".
 
     Raises:
         BlockedError: no request was sent.
         NotApplicableError: the client returned outputs, and its library cannot read one of them.
-        UnmetError: the client returned outputs.
     """
     expect_answerable_request(seen)
     if seen.result.error is None:
@@ -36,9 +33,7 @@ def expect_error(seen: Observation, why: str) -> None:
 def expect_no_output(seen: Observation, name: str) -> None:
     """Expect that the client returns no output of this name, which the answer lacks; the client may return an error.
 
-    Raises:
-        BlockedError: no request was sent.
-        UnmetError: the client returned an output of this name.
+    Raises BlockedError: no request was sent.
     """
     expect_answerable_request(seen)
     given = seen.result.output(name)
@@ -47,11 +42,7 @@ def expect_no_output(seen: Observation, name: str) -> None:
 
 
 def expect_timely_return(seen: Observation) -> None:
-    """Expect that the client returned within the caller's timeout plus `GRACE_S`.
-
-    Raises:
-        UnmetError: the client returned later.
-    """
+    """Expect that the client returned within the caller's timeout plus `GRACE_S`."""
     if seen.result.elapsed > seen.timeout + GRACE_S:
         raise UnmetError(
             f"an error within {seen.timeout:g} s", f"one after {seen.result.elapsed:.1f} s", find_last_reply(seen)
@@ -63,9 +54,6 @@ def expect_error_text(seen: Observation, *texts: str) -> None:
 
     Libraries spell gRPC codes in several ways. So a text that is the name of a code also matches a status that is the
     number of this code. It also matches the name in other capitals or without underscores.
-
-    Raises:
-        UnmetError: neither the message nor the status contains any of the texts.
     """
     error_text = f"{seen.result.error or ''} {seen.result.status}"
     if not any(text in error_text or _has_code(text, seen.result) for text in texts):

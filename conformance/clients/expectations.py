@@ -35,13 +35,10 @@ _NOT_MIXED_UP: Final = frozenset({VALUES, _ORDER, "CLIENT-SENDS-OUTPUTS"})
 def expect_request(seen: Observation, missing_request: str = VALUES) -> None:
     """Expect that the peer received at least one inference request, and only complete ones.
 
-    Args:
-        seen: the observation of one inference.
-        missing_request: the requirement that fails if no request was received.
+    `missing_request`: the requirement that fails if no request was received.
 
-    Raises:
-        UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
-            request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
+    Raises UnmetError: no request was received, because the client refused a valid inference or used a wrong path. Or a
+    request is incomplete or invalid HTTP, so that the peer did not send the scripted answer.
     """
     if not seen.requests:
         raise UnmetError("an inference request", _describe_missing_request(seen), requirement=missing_request)
@@ -82,13 +79,8 @@ def expect_correct_requests(seen: Observation, own: Collection[str] = (), missin
     other MUST. A wrong order of the binary data, and a raw request without its header, precede all of these. Ignores
     violations of other advisory requirements, which other rows judge.
 
-    Args:
-        seen: the observation of one inference.
-        own: the requirements of the row, by their HTTP names.
-        missing_request: the requirement that fails if no request was received.
-
-    Raises:
-        UnmetError: a request violates a requirement, or no request was received.
+    `own`: the requirements of the row, by their HTTP names.
+    `missing_request`: the requirement that fails if no request was received.
     """
     expect_request(seen, missing_request)
     for request in seen.requests:
@@ -110,8 +102,7 @@ def is_evidence_of_mixing(requirement: str) -> bool:
 def expect_same_options(before: Observation, after: Observation) -> None:
     """Expect that two inferences with the same options of the caller lead to requests with the same options.
 
-    Raises:
-        UnmetError: the requests differ in an option, other than an id or an output that only the first one has.
+    Raises UnmetError: the requests differ in an option, other than an id or an output that only the first one has.
     """
     first, last = before.requests[-1], after.requests[-1]
     for fault in find_changed_options(first.received, last.received):
@@ -153,15 +144,12 @@ def expect_outputs(seen: Observation, *, through_json: bool = False, unread: str
 
     Skips outputs that the client's library cannot read.
 
-    Args:
-        seen: the observation of one inference.
-        through_json: whether the outputs were sent as JSON, so that floats are compared within a tolerance.
-        unread: the requirement that fails if the client returns an error; None: the requirement of the row.
+    `through_json`: whether the outputs were sent as JSON, so that floats are compared within a tolerance.
+    `unread`: the requirement that fails if the client returns an error; None: the requirement of the row.
 
     Raises:
         BlockedError: no request was sent.
         NotApplicableError: the client's library can read none of the outputs.
-        UnmetError: the client returned an error; an output is missing or differs.
     """
     expect_success(seen, unread)
     readable = [expected for expected in seen.outputs if not _find_unreadable(seen, expected.name)]
@@ -180,8 +168,7 @@ def _find_unreadable(seen: Observation, name: str) -> str:
 def expect_readable(seen: Observation, *names: str) -> None:
     """Expect that the client's library can read these outputs.
 
-    Raises:
-        NotApplicableError: the library cannot read one of them.
+    Raises NotApplicableError: the library cannot read one of them.
     """
     for name in names:
         if reason := _find_unreadable(seen, name):
@@ -191,13 +178,9 @@ def expect_readable(seen: Observation, *names: str) -> None:
 def expect_success(seen: Observation, requirement: str | None = None) -> None:
     """Expect that the client returns no error for a correct answer.
 
-    Args:
-        seen: the observation of one inference.
-        requirement: the requirement that fails if the client returns an error; None: the requirement of the row.
+    `requirement`: the requirement that fails if the client returns an error; None: the requirement of the row.
 
-    Raises:
-        BlockedError: no request was sent.
-        UnmetError: the client returned an error.
+    Raises BlockedError: no request was sent.
     """
     expect_answerable_request(seen)
     if seen.result.error is not None:
@@ -208,15 +191,12 @@ def expect_success(seen: Observation, requirement: str | None = None) -> None:
 def expect_classes(seen: Observation, texts: Sequence[str], *, unread: str | None = None) -> None:
     """Expect that the client returns these classes for the first output, either parsed or as a BYTES tensor.
 
-    Args:
-        seen: the observation of one inference.
-        texts: the classes in the answer, as texts `value:index[:label]`.
-        unread: see `expect_outputs`.
+    `texts`: the classes in the answer, as texts `value:index[:label]`.
+    `unread`: see `expect_outputs`.
 
     Raises:
         BlockedError: no request was sent.
         NotApplicableError: the client's library cannot read the output.
-        UnmetError: the client returned an error; the classes differ.
     """
     expect_success(seen, unread)
     expected = seen.outputs[0]
@@ -257,8 +237,7 @@ def attribute_failures_to(requirement: str) -> Iterator[None]:
 
     Failures that show a tensor of another answer stay attributed to `OWN`.
 
-    Raises:
-        UnmetError: an expectation within the block is unmet.
+    Raises UnmetError: an expectation within the block is unmet.
     """
     try:
         yield

@@ -156,8 +156,7 @@ class Result:
 class Introduction:
     """An adapter's description of its client.
 
-    Attributes:
-        transports: the transports that the client supports: `http`, `grpc` or both.
+    `transports`: the transports that the client supports: `http`, `grpc` or both.
     """
 
     name: str

@@ -292,8 +292,7 @@ def find_changed_options(before: ClientRequest, after: ClientRequest) -> Iterato
     for name in sorted(last.outputs.keys() & first.outputs.keys()):
         if last.outputs[name] != first.outputs[name]:
             yield Fault(
-                f"{format_name(name)} with the same options as before",
-                "another encoding or another number of classes",
+                f"{format_name(name)} with the same options as before", "another encoding or another number of classes"
             )
     if last.other_forms != first.other_forms:
         yield Fault(

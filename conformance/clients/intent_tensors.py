@@ -26,7 +26,6 @@ class TensorFault(NamedTuple):
     """A difference between an input of a request and the caller's tensor.
 
     Attributes:
-        fault: the expected and the actual content.
         is_about_elements: whether elements differ, rather than name, datatype or shape.
         requirement: the violated requirement, by its HTTP name.
     """
@@ -44,11 +43,8 @@ def find_tensor_faults(
     Compares elements bit by bit, except NaN; in JSON the sign of 0 is a requirement of its own. Yields nothing if an
     input has no name. `rules` reports missing names, unknown datatypes, and BOOL bytes other than 0 and 1.
 
-    Args:
-        inputs: the inputs of the request.
-        inference: the inference of the caller.
-        data: input index -> the input's elements as sent, for inputs that are not binary.
-        is_json: whether the elements in `data` are JSON, rather than typed contents.
+    `data`: input index -> the input's elements as sent, for inputs that are not binary.
+    `is_json`: whether the elements in `data` are JSON, rather than typed contents.
     """
     if not all(one.name for one in inputs):
         return
@@ -134,10 +130,8 @@ def _format_element(array: Array, index: int) -> str:
 def find_order_fault(data: bytes, binary: Sequence[Output], inference: Inference) -> Fault | None:
     """Return a fault if the binary data are in another order than the binary inputs; else None.
 
-    Args:
-        data: the bytes after the JSON; over gRPC the concatenated raw contents.
-        binary: the binary inputs, in the order of the JSON.
-        inference: the inference of the caller.
+    `data`: the bytes after the JSON; over gRPC the concatenated raw contents.
+    `binary`: the binary inputs, in the order of the JSON.
     """
     wanted = {one.name: one for one in inference.inputs}
     names = [one.name for one in binary]

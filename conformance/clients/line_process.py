@@ -21,8 +21,7 @@ from conformance.spec.text import escape_text
 class AdapterError(Exception):
     """The adapter exited, hung, or violated the adapter protocol. The message is one line of escaped text.
 
-    Attributes:
-        stderr: the last lines of the adapter's standard error, escaped.
+    `stderr`: the last lines of the adapter's standard error, escaped.
     """
 
     def __init__(self, message: str, stderr: Sequence[str] = ()) -> None:
@@ -49,11 +48,7 @@ class LineProcess:
     """A running program that answers line by line. Its owner must call `stop`."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start the program without a shell.
-
-        Raises:
-            AdapterError: the program cannot be started.
-        """
+        """Start the program without a shell. Raises AdapterError: the program cannot be started."""
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
@@ -72,10 +67,6 @@ class LineProcess:
 
     def exchange_line(self, line: bytes, seconds: float) -> bytes:
         """Write a line to standard input, and return the answer line without its newline.
-
-        Args:
-            line: the line with its newline.
-            seconds: the time limit.
 
         Raises:
             AdapterHangsError: the program is still running, but has not answered within the time limit.

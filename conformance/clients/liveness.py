@@ -23,8 +23,7 @@ _EARLY: Final = 0.95  # a client that measures its timeout itself may return ear
 class Liveness:
     """Counts the timeouts of a client over one transport.
 
-    Args:
-        timeout: seconds that each inference has.
+    `timeout`: seconds that each inference has.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -37,11 +36,9 @@ class Liveness:
         Counts nothing if the client cannot make one of the inferences, or if the script left a request unanswered or
         closed the connection.
 
-        Args:
-            results: the results of the inferences; empty if the adapter hung.
-            requests: the requests that the peer received for these inferences.
-            allowed: seconds that the caller allowed for all inferences; if the adapter hung, the margin of the adapter
-                is added.
+        `results`: the results of the inferences; empty if the adapter hung.
+        `allowed`: seconds that the caller allowed for all inferences; if the adapter hung, the margin of the adapter
+        is added.
         """
         if any(not one.answer.is_connection_kept for one in requests) or any(result.cannot for result in results):
             return
@@ -53,11 +50,9 @@ class Liveness:
     def expect_responsive_client(self, can_infer: Callable[[Inference], bool]) -> None:
         """After a few timeouts in a row, test whether the client can still make a simple inference in time.
 
-        Args:
-            can_infer: has the client make an inference; returns whether the client can make it.
+        `can_infer`: has the client make an inference; returns whether the client can make it.
 
-        Raises:
-            AdapterLostError: the simple inference timed out, now or in an earlier call.
+        Raises AdapterLostError: the simple inference timed out, now or in an earlier call.
         """
         if not self._lost and self._budget.is_probe_due:
             waits = self._budget.waits

@@ -95,8 +95,6 @@ class Tally:
     """The counts of one requirement for one client.
 
     Attributes:
-        judged: how many requests the requirement applies to.
-        violated: how many requests violate the requirement.
         first_number: the number of the first request that violates the requirement; 0 if none does.
         failure: the description of that request, once it is answered.
     """
@@ -116,7 +114,6 @@ class Sender:
         requests: transport -> number of inference requests.
         too_long: how many requests were too long to store, so that only their heads were judged.
         tallies: requirement -> counts.
-        reactions: how the client reacts to answers.
     """
 
     name: str
@@ -135,12 +132,7 @@ class Sender:
 class FirstViolation:
     """The first request of a client that violates a requirement.
 
-    Attributes:
-        client: the name of the client.
-        recorded: the request.
-        violation: the violation.
-        outcome: the outcome of the requirement for this client.
-        failure: the description of the violation, once the request is answered.
+    `failure`: the description of the violation, once the request is answered.
     """
 
     client: str
@@ -153,13 +145,10 @@ class FirstViolation:
 class Traffic:
     """Judges the requests of any number of watched clients.
 
-    Attributes:
-        clients: name -> client, in the order of their first requests.
+    `clients`: name -> client, in the order of their first requests.
 
-    Args:
-        describe: builds the failure that describes a violation.
-        header: the header that contains the name of a client; None: User-Agent.
-        strict: whether violations of advisory requirements count as failures.
+    `header`: the header that contains the name of a client; None: User-Agent.
+    `strict`: whether violations of advisory requirements count as failures.
     """
 
     def __init__(self, describe: Describe, header: str | None = None, *, strict: bool = False) -> None:
@@ -177,9 +166,7 @@ class Traffic:
     def add_request(self, recorded: RecordedExchange, client: str | None = None) -> list[FirstViolation]:
         """Judge a request, if it is an inference request.
 
-        Args:
-            recorded: the request.
-            client: the name of the client, if already known.
+        `client`: the name of the client, if already known.
 
         Returns:
             The violations of requirements that no earlier request of this client violated.
@@ -212,10 +199,10 @@ class Traffic:
             described.append(replace(first, failure=failure))
         return described
 
-    def add_reset(self, recorded: RecordedExchange, client: str | None = None) -> None:
+    def add_reset(self, recorded: RecordedExchange) -> None:
         """Count that a client reset the connection after the answer to this request."""
         if recorded.received.is_inference:
-            self._get_sender(client or self.get_client_name(recorded)).reactions.note_reset(recorded)
+            self._get_sender(self.get_client_name(recorded)).reactions.note_reset(recorded)
 
     def get_outcome(self, entry: Requirement) -> Outcome:
         """Return the outcome of a violated requirement.

@@ -70,7 +70,7 @@ def _find_entry_faults(entry: BaselineEntry, before: Sequence[BaselineEntry], to
     if entry.requirement is not None and not _is_known(entry.requirement, ledger.load()):
         yield f"this suite has no requirement {entry.requirement}"
     if any(
-        _get_sort_key(other) == _get_sort_key(entry) and _has_common_row(other.rows, entry.rows) for other in before
+        _get_sort_key(other) == _get_sort_key(entry) and bool(set(other.rows) & set(entry.rows)) for other in before
     ):
         yield "is listed twice"
 
@@ -92,10 +92,6 @@ def _find_order_fault(entries: Sequence[BaselineEntry]) -> Iterator[str]:
 
 def _get_sort_key(entry: BaselineEntry) -> tuple[str, str, str]:
     return entry.check or "", entry.requirement or "", entry.message or ""
-
-
-def _has_common_row(some: Collection[str], others: Collection[str]) -> bool:
-    return bool(set(some) & set(others))
 
 
 @cache

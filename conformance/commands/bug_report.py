@@ -94,8 +94,7 @@ def _find_case(row: FailedRow) -> Case | None:
 def _render_bug(bug: Bug) -> str:
     """Return a bug report.
 
-    Raises:
-        UserError: the evidence of the bug, which may come from a stranger, cannot be read.
+    Raises UserError: the evidence of the bug, which may come from a stranger, cannot be read.
     """
     try:
         return bug_report.render(bug)
@@ -143,12 +142,7 @@ def _read_report(path: Path) -> tuple[str, str, list[FailedRow], Sequence[Patter
     target = report["target"]
     rows = [
         FailedRow(
-            row["check"],
-            row["row"],
-            target["url"],
-            row["failure"],
-            len(row["exchanges"]),
-            models=target["roles"],
+            row["check"], row["row"], target["url"], row["failure"], len(row["exchanges"]), models=target["roles"]
         )
         for row in list_rows(report)
         if row["failure"]

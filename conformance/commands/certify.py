@@ -170,8 +170,7 @@ def _build_manifest(
 ) -> Manifest:
     """Return the manifest that is known before the run, without dates and digests.
 
-    Raises:
-        CertificationError: a value of the user is invalid; the run has not started.
+    Raises CertificationError: a value of the user is invalid; the run has not started.
     """
     alias = options.alias_of and dict(zip(("name", "version"), options.alias_of, strict=True))
     third = None
@@ -208,8 +207,7 @@ def _build_manifest(
 def _list_models(options: argparse.Namespace, target: TargetConfig) -> dict[str, Any] | None:
     """Return the judged deployed models with the inputs from the user, for reviewers who judge them again.
 
-    Raises:
-        CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
+    Raises CertificationError: the inputs are too large for a manifest, or JSON cannot represent them.
     """
     tables = config.format_tables(target.models)
     try:
@@ -238,8 +236,7 @@ def _complete_manifest(made: Manifest, options: argparse.Namespace, report: Repo
 def _expect_matching_label(made: Manifest, options: argparse.Namespace, target: TargetConfig) -> None:
     """Compare the label with the name that the server or client reports, to detect a wrong label before the run.
 
-    Raises:
-        CertificationError: the label does not match.
+    Raises CertificationError: the label does not match.
     """
     is_client = options.client_adapter is not None
     found = certify_client.request_name(options) if is_client else _request_server_name(target)
@@ -321,8 +318,7 @@ def _run_suite(options: argparse.Namespace, empty: Path) -> Report:
         options: the options of `certify`.
         empty: an empty folder, in which the run writes its report and evidence.
 
-    Raises:
-        CertificationError: the run left no report.
+    Raises CertificationError: the run left no report.
     """
     (empty / CHILD_INI).write_text("[pytest]\n", encoding="utf-8")
     arguments = format_arguments(
@@ -374,7 +370,4 @@ def list_arguments(options: argparse.Namespace) -> list[str]:
     """Return the pytest options for the server or client, and for the extensions of the profile."""
     is_server = options.client_adapter is None
     judged = profiles.list_extensions(options.profile, grpc=bool(_read_target(options).grpc)) if is_server else []
-    return [
-        *list_given_arguments(options, "--target-", "--client-"),
-        *format_arguments({"--target-extension": judged}),
-    ]
+    return [*list_given_arguments(options, "--target-", "--client-"), *format_arguments({"--target-extension": judged})]

@@ -14,8 +14,7 @@ from conformance.spec.options import TARGET_OPTIONS, find_given_option
 def expect_client_options(options: argparse.Namespace) -> None:
     """Require that no option for servers is combined with `--client-adapter`.
 
-    Raises:
-        CertificationError: an option is for servers.
+    Raises CertificationError: an option is for servers.
     """
     if option := find_given_option(options, TARGET_OPTIONS):
         raise CertificationError(f"{option} is for servers; it cannot be combined with --client-adapter")
@@ -28,8 +27,7 @@ def expect_client_options(options: argparse.Namespace) -> None:
 def request_name(options: argparse.Namespace) -> ReportedProduct:
     """Return the name and version with which the adapter introduces its client.
 
-    Raises:
-        CertificationError: the command cannot be used, or the adapter does not introduce its client.
+    Raises CertificationError: the command cannot be used, or the adapter does not introduce its client.
     """
     words = split_adapter_command(options.client_adapter)
     introduction_timeout = options.client_timeout or MAX_INTRODUCTION_S

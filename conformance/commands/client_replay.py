@@ -38,8 +38,7 @@ def replay_rows(files: Sequence[Path], command: str | None) -> Iterator[CheckRes
         files: the `check.json` of each row.
         command: the command of the adapter, which evidence omits since it may contain secrets.
 
-    Raises:
-        UserError: there is no command, it cannot be run, or this suite has no such row.
+    Raises UserError: there is no command, it cannot be run, or this suite has no such row.
     """
     rows = [_find_row(file) for file in files]
     if not command:
@@ -74,8 +73,7 @@ def find_recording(path: Path) -> Path | None:
 def replay_recording(file: Path, gate: str | None = None) -> tuple[str, int]:
     """Judge a recording again; return the text to print and the exit status, which depends on `gate`.
 
-    Raises:
-        UserError: the recording cannot be read.
+    Raises UserError: the recording cannot be read.
     """
     try:
         recording = archive.load(file)

@@ -41,11 +41,9 @@ def run(_: argparse.Namespace) -> None:
 def exec_program(arguments: Sequence[str]) -> None:
     """Replace this process by pytest, to test the client whose adapter is started by the command after `--`.
 
-    Args:
-        arguments: pytest options, `--`, and the command. If the options ask for help, this function returns.
+    `arguments`: pytest options, `--`, and the command. If the options ask for help, this function returns.
 
-    Raises:
-        SuiteUsageError: there is no command.
+    Raises SuiteUsageError: there is no command.
     """
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)

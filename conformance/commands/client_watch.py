@@ -64,8 +64,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Watch until the end; return the text to print and the exit status.
 
-    Raises:
-        UserError: an option is invalid, a port is not available, or the command cannot be run.
+    Raises UserError: an option is invalid, a port is not available, or the command cannot be run.
     """
     return watch(read_options(options, options.after))
 
@@ -73,8 +72,7 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 def watch(options: WatchOptions) -> tuple[str, int]:
     """Watch until the end; return the text to print and the exit status.
 
-    Raises:
-        UserError: a port is not available, or the command cannot be run.
+    Raises UserError: a port is not available, or the command cannot be run.
     """
     started = format_now()
     with catch_interrupts() as interrupted, _open_upstream(options) as upstream_settings:
@@ -199,10 +197,7 @@ class WatchListener:
         waiting: number of requests without an answer so far.
         stopped: why the watch was cut short; empty if it was not.
 
-    Args:
-        traffic: judges the requests.
-        show: prints a line on the terminal.
-        evidence: the folder for evidence of violations, or None; `writer`: writes the recording.
+    `evidence`: the folder for evidence of violations, or None; `writer`: writes the recording.
     """
 
     def __init__(

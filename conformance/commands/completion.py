@@ -36,11 +36,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the script.
-
-    Raises:
-        MissingExtraError: the extra for completion is not installed.
-    """
+    """Return the script. Raises MissingExtraError: the extra for completion is not installed."""
     extras.expect_installed("completion", "completion")
     import shtab  # of the extra
 

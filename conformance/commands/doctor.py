@@ -51,11 +51,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Return the text to print and the exit status.
-
-    Raises:
-        UserError: the URL is invalid, or no server answers.
-    """
+    """Return the text to print and the exit status. Raises UserError: the URL is invalid, or no server answers."""
     if not (options.target_url or options.target_grpc):
         raise UserError("doctor needs the URL of a server: oip-conformance doctor URL")
     if options.target_grpc:

@@ -23,8 +23,7 @@ MAX_FILE_BYTES: Final = 64 * 1024 * 1024  # bytes
 def read(file: Path) -> dict[str, Any]:
     """Read the evidence of a server's row.
 
-    Raises:
-        UserError: the file cannot be read, or holds no evidence about a server.
+    Raises UserError: the file cannot be read, or holds no evidence about a server.
     """
     about = _parse_file(file)
     if fault := schemas.find_error(about, _load_schema()):
@@ -39,8 +38,7 @@ def read(file: Path) -> dict[str, Any]:
 def read_patterns(folder: Path) -> Sequence[Pattern]:
     """Read the failure patterns of a run from its folder of evidence; empty if it has none.
 
-    Raises:
-        UserError: the file cannot be read, or holds no patterns.
+    Raises UserError: the file cannot be read, or holds no patterns.
     """
     file = folder / PATTERNS_FILE
     if not file.exists():
@@ -54,8 +52,7 @@ def read_patterns(folder: Path) -> Sequence[Pattern]:
 def read_client_evidence(file: Path) -> tuple[str, str]:
     """Read the check and the row from the evidence of a client.
 
-    Raises:
-        UserError: the file cannot be read, or holds no evidence about a client.
+    Raises UserError: the file cannot be read, or holds no evidence about a client.
     """
     about = _parse_file(file)
     if not is_client_evidence(about):
@@ -69,11 +66,7 @@ def is_client_evidence(about: Any) -> bool:
 
 
 def is_all_client_evidence(found: list[Path]) -> bool:
-    """Whether all of these files are evidence about clients.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """Whether all of these files are evidence about clients. Raises UserError: a file cannot be read."""
     return all(is_client_evidence(_parse_file(file)) for file in found)
 
 
@@ -93,8 +86,7 @@ def _load_schema() -> dict[str, Any]:
 def _expect_parsable(discovery_result: Mapping[str, Any]) -> None:
     """Parse the results of discovery (`survey`), to validate them.
 
-    Raises:
-        ValueError, LookupError, TypeError: bytes, datatypes and shapes are inconsistent.
+    Raises ValueError, LookupError, TypeError: bytes, datatypes and shapes are inconsistent.
     """
     for model in discovery_result.get("models", {}).values():
         deployed_model.from_dict(model)

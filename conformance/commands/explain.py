@@ -25,11 +25,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the text to print.
-
-    Raises:
-        UnknownNameError: there is no requirement, check or fault of that name.
-    """
+    """Return the text to print. Raises UnknownNameError: there is no requirement, check or fault of that name."""
     if not options.names:
         width = max(map(len, ledger.load())) + 2
         return "\n".join(

@@ -51,11 +51,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
-    """Judge the fleet; return the text to print and the exit status.
-
-    Raises:
-        FleetError: the fleet cannot start.
-    """
+    """Judge the fleet; return the text to print and the exit status. Raises FleetError: the fleet cannot start."""
     if options.workers is not None and options.workers < 1:
         raise FleetError(f"--workers {options.workers}: give a number of targets, 1 or more")
     if options.workers is not None and options.scheduler:

@@ -32,8 +32,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> str:
     """Return the page as Markdown, or write it and return a message.
 
-    Raises:
-        ReportError: the folder has no report, or an invalid one, or the page cannot be written.
+    Raises ReportError: the folder has no report, or an invalid one, or the page cannot be written.
     """
     expect_known_suffix(options.output)
     return deliver_page(build_page(build_history(_read_reports(options.folder))), options.output)

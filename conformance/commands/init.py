@@ -82,8 +82,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> str:
     """Write the file or return it; return the text to print.
 
-    Raises:
-        UserError: the URL is invalid or missing, no server answers, or the file exists.
+    Raises UserError: the URL is invalid or missing, no server answers, or the file exists.
     """
     if options.target_grpc:
         if not options.target_url:
@@ -101,8 +100,7 @@ def run(options: argparse.Namespace) -> str:
 def _draft_file(options: argparse.Namespace) -> tuple[str, list[str]]:
     """Return the text of a target file, and the models for which a user has to add inputs.
 
-    Raises:
-        UserError: an address is invalid, no server answers, or it lists no models.
+    Raises UserError: an address is invalid, no server answers, or it lists no models.
     """
     with serve_reference(options.target_url) as url:
         made = config.read_options(options).build_settings(url, options.target_grpc)

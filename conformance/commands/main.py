@@ -82,8 +82,7 @@ def _run_command(arguments: Sequence[str]) -> str | tuple[str, int]:
 def _expect_command(first: Sequence[str]) -> None:
     """Require that the first argument, if any, is a subcommand or an option.
 
-    Raises:
-        UserError: the first argument is neither.
+    Raises UserError: the first argument is neither.
     """
     for word in first:
         if "://" in word:

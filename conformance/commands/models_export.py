@@ -51,8 +51,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> str:
     """Write the models and return the text to print.
 
-    Raises:
-        UserError: nothing was exported, or a pack cannot be used.
+    Raises UserError: nothing was exported, or a pack cannot be used.
     """
     named = packs.split_extensions(options.target_extension)[1]
     done = export(options.format, options.folder, options.role, options.prefix, options.without, named)

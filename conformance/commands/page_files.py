@@ -15,8 +15,7 @@ FORMATS: Mapping[str, Callable[[SimplePage], str]] = {".md": render_markdown, ".
 def expect_known_suffix(path: Path | None) -> None:
     """Require that the suffix of a path selects a page format; a page without a path is printed.
 
-    Raises:
-        ReportError: the suffix is unknown.
+    Raises ReportError: the suffix is unknown.
     """
     if path and path.suffix not in FORMATS:
         raise ReportError(f"{path}: unknown suffix {path.suffix!r}, known are {', '.join(FORMATS)}")
@@ -25,13 +24,10 @@ def expect_known_suffix(path: Path | None) -> None:
 def deliver_page(page: SimplePage, path: Path | None, render_as_html: Callable[[], str] | None = None) -> str:
     """Write a page atomically and return a message; without a path, return the page as Markdown.
 
-    Args:
-        page: the page.
-        path: the file to write; None writes no file.
-        render_as_html: returns the HTML of the page; None: the HTML is rendered from `page`.
+    `path`: the file to write; None writes no file.
+    `render_as_html`: returns the HTML of the page; None: the HTML is rendered from `page`.
 
-    Raises:
-        ReportError: the page cannot be written.
+    Raises ReportError: the page cannot be written.
     """
     if path is None:
         return render_markdown(page).removesuffix("\n")

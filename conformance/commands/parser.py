@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 class Parser(argparse.ArgumentParser):
     """An argument parser whose usage errors are one line.
 
-    Attributes:
-        usage_status: the exit status of usage errors; not 2 for subcommands in which 2 has another meaning.
+    `usage_status`: the exit status of usage errors; not 2 for subcommands in which 2 has another meaning.
     """
 
     usage_status = 2

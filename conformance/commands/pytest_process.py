@@ -22,9 +22,7 @@ class SuiteUsageError(UserError):
 def check_arguments(program: str, arguments: Sequence[str]) -> None:
     """Exit with a one-line error if one of the suite's options has an invalid value; pytest checks its own options.
 
-    Args:
-        program: the name of the subcommand, for the error.
-        arguments: the arguments of pytest.
+    `program`: the name of the subcommand, for the error.
     """
     parser = Parser(program, add_help=False)
     parser.usage_status = USAGE_STATUS

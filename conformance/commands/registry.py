@@ -50,8 +50,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
-    Raises:
-        RegistryError: there is no such folder or registry, or the site cannot be written.
+    Raises RegistryError: there is no such folder or registry, or the site cannot be written.
     """
     return _check_folders(options) if options.part == "check" else _build_site(options)
 

@@ -30,12 +30,7 @@ from conformance.transport.grpc_packages import expect_grpc
 from conformance.transport.reference import serve_reference
 from conformance.transport.target import Target
 
-OUTCOME_LABELS = {
-    Outcome.PASS: "fixed",
-    Outcome.OBSERVED: "fixed",
-    Outcome.FAIL: "failed",
-    Outcome.ADVISORY: "failed",
-}
+OUTCOME_LABELS = {Outcome.PASS: "fixed", Outcome.OBSERVED: "fixed", Outcome.FAIL: "failed", Outcome.ADVISORY: "failed"}
 
 
 def add_subcommand(commands: Any) -> None:
@@ -56,8 +51,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> tuple[str, int]:
     """Return the text to print and the exit status.
 
-    Raises:
-        UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
+    Raises UserError: there is no evidence, this suite lacks a row of the evidence, or the settings are invalid.
     """
     if recording := client_replay.find_recording(options.folder):
         return client_replay.replay_recording(recording, options.conformance_gate)

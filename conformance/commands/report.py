@@ -31,8 +31,7 @@ def add_subcommand(commands: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> str:
     """Write the files and return their paths as messages.
 
-    Raises:
-        UserError: the file is not a complete report, or a page cannot be written.
+    Raises UserError: the file is not a complete report, or a page cannot be written.
     """
     for path in options.output:
         expect_report_suffix(path)

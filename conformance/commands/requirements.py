@@ -30,8 +30,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> str:
     """Return the index of the pages, or write all pages and return a message.
 
-    Raises:
-        UserError: the pages cannot be written.
+    Raises UserError: the pages cannot be written.
     """
     from conformance.pages import pages  # Jinja2 is slow to import and needed only here
 

@@ -29,11 +29,7 @@ def add_subcommand(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> str:
-    """Return the text to print.
-
-    Raises:
-        UserError: there is no role of that name, or a pack cannot be used.
-    """
+    """Return the text to print. Raises UserError: there is no role of that name, or a pack cannot be used."""
     named = packs.split_extensions(options.target_extension)[1]
     every = {**roles.load(), **roles.load_for_packs(named)}
     for name in options.names:

@@ -50,8 +50,7 @@ def exec_program(arguments: Sequence[str]) -> tuple[str, int] | None:
 
     With `--through`, run pytest in both ways, and return the text to print and the exit status.
 
-    Raises:
-        SuiteUsageError: the first argument is not a URL, and no option names a server.
+    Raises SuiteUsageError: the first argument is not a URL, and no option names a server.
     """
     if arguments[:1] in (["-h"], ["--help"]):
         return None

@@ -99,8 +99,7 @@ def add_subcommand(commands: Any) -> None:
 def run(options: argparse.Namespace) -> str | tuple[str, int]:
     """Return the text to print, with the exit status if it is not 0.
 
-    Raises:
-        UserError: DIR is not a folder, has no copy of any document, or has a file that is not a report.
+    Raises UserError: DIR is not a folder, has no copy of any document, or has a file that is not a report.
     """
     if options.action == "errata":
         from conformance.pages import errata  # Jinja2 is slow to import and needed only here

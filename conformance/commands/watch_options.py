@@ -60,11 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(options: argparse.Namespace, command: Sequence[str] | None) -> WatchOptions:
-    """Validate the options, and the command after `--` if there is one.
-
-    Raises:
-        UserError: an option is invalid.
-    """
+    """Validate the options, and the command after `--` if there is one. Raises UserError: an option is invalid."""
     for name in ("seconds", "until_idle"):
         if (given := getattr(options, name)) is not None and not (0 < given < math.inf):
             raise UserError(f"--{'for' if name == 'seconds' else 'until-idle'} {given:g}: give a number of seconds")

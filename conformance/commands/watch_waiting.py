@@ -80,11 +80,9 @@ def wait_until_idle(
 ) -> WatchEnd:
     """Wait until there has been no traffic for a given number of seconds.
 
-    Args:
-        seconds: the time; at least `MIN_ANSWER_WAIT_S` while a request has no answer.
-        last: returns the time of the last request or answer, by the monotonic clock.
-        is_waiting: returns whether a request has no answer yet.
-        interrupted: ends the wait as well.
+    `seconds`: the time; at least `MIN_ANSWER_WAIT_S` while a request has no answer.
+    `last`: returns the time of the last request or answer, by the monotonic clock.
+    `is_waiting`: returns whether a request has no answer yet.
     """
     while (left := last() + (max(seconds, MIN_ANSWER_WAIT_S) if is_waiting() else seconds) - time.monotonic()) > 0:
         if interrupted.wait(min(left, seconds)):
@@ -101,14 +99,10 @@ def wait_for_interrupt(interrupted: Interruption) -> WatchEnd:
 def wait_for_command(command: Sequence[str], addresses: Mapping[str, str], interrupted: Interruption) -> WatchEnd:
     """Run a command and wait for its end.
 
-    Args:
-        command: a program and its arguments.
-        addresses: environment variables for the command, with the watched addresses; the names are in
-            `ADDRESS_VARIABLES`.
-        interrupted: terminates the command.
+    `addresses`: environment variables for the command, with the watched addresses; the names are in
+    `ADDRESS_VARIABLES`.
 
-    Raises:
-        UserError: the command cannot be started.
+    Raises UserError: the command cannot be started.
     """
     own = {name: value for name, value in os.environ.items() if name not in ADDRESS_VARIABLES}
     try:

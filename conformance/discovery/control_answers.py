@@ -49,9 +49,7 @@ MAX_NOISE = 0.02
 class ControlAnswers:
     """Sends control requests to the models of one target over one transport, and caches the answers.
 
-    Attributes:
-        target: the target.
-        is_over_grpc: whether control requests are sent as gRPC calls.
+    `is_over_grpc`: whether control requests are sent as gRPC calls.
     """
 
     target: Target

@@ -162,8 +162,7 @@ class DeployedModel(Model):
 
         The inputs of a model that accepts only one size are not resized.
 
-        Raises:
-            NotApplicableError: the length exceeds the only size that the model accepts.
+        Raises NotApplicableError: the length exceeds the only size that the model accepts.
         """
         drawn = self.draw(salt)
         if not self.takes_counts and length > max(FEW_ELEMENTS, *(tensor.elements for tensor in drawn)):
@@ -188,8 +187,7 @@ class DeployedModel(Model):
     def find_classifiable_outputs(self) -> Sequence[str]:
         """Return the outputs that can be classified, those with the most distinct elements first.
 
-        Raises:
-            NotApplicableError: no output can be classified.
+        Raises NotApplicableError: no output can be classified.
         """
         found = [tensor for tensor in self.find_outputs(self.tensors) if is_classifiable(tensor)]
         if not found:
@@ -418,8 +416,7 @@ class DeployedModel(Model):
     def list_comparable_outputs(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the names of the deterministic outputs, among `names` or all outputs.
 
-        Raises:
-            NotApplicableError: none of these outputs is deterministic.
+        Raises NotApplicableError: none of these outputs is deterministic.
         """
         wanted = self.outputs if names is None else names
         found = tuple(name for name in wanted if name not in self.unsteady)

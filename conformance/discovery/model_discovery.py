@@ -12,12 +12,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from conformance.discovery import offered_extensions
-from conformance.discovery.control_answers import (
-    MAX_NOISE,
-    as_tensor,
-    find_differing_outputs,
-    measure_noise,
-)
+from conformance.discovery.control_answers import MAX_NOISE, as_tensor, find_differing_outputs, measure_noise
 from conformance.discovery.deployed_model import (
     DATA,
     NESTED_DATA,
@@ -71,8 +66,7 @@ INPUTS_HELP = (
 class UnknownInputsError(SettingsError):
     """The suite cannot find out the inputs of a model, so that the user has to give them.
 
-    Attributes:
-        refusal: the message without advice.
+    `refusal`: the message without advice.
     """
 
     def __init__(self, refusal: str, advice: str = "") -> None:
@@ -98,14 +92,11 @@ def discover_models(
 ) -> DiscoveryResult:
     """Discover these models of a target, and the extensions of the target.
 
-    Args:
-        target: a target before discovery.
-        names: the names of the models.
-        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        given: model -> inputs from the user, used instead of guesses.
-        lenient: for models that the user has not named: if a model cannot be discovered, return the model with its
-            `trouble` instead of raising an error. A model with wrong metadata is always returned.
-        progress: receives progress messages.
+    `target`: a target before discovery.
+    `wanted`: the extensions to judge, whether offered or not; empty: those that the target offers.
+    `given`: model -> inputs from the user, used instead of guesses.
+    `lenient`: for models that the user has not named: if a model cannot be discovered, return the model with its
+    `trouble` instead of raising an error. A model with wrong metadata is always returned.
 
     Raises:
         TargetLost: the target does not answer.
@@ -391,14 +382,7 @@ def _is_by_place(target: Target, model: DeployedModel, names: Sequence[str]) -> 
 def _find_distinguishing_samples(
     target: Target, model: DeployedModel, first: Reply, names: Sequence[str]
 ) -> tuple[tuple[Tensor, ...], ...]:
-    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none.
-
-    Args:
-        target: the server.
-        model: the model.
-        first: the answer to the plain request.
-        names: the outputs to compare.
-    """
+    """Return inputs, from other ranges, that the model answers differently from each other; empty if there are none."""
     found = [(model.tensors, first)]
     for tensors in islice(scale_inputs(model.tensors), MAX_SCALED):
         reply = send_request(target, replace(model, tensors=tensors).build_plain_request())
@@ -414,11 +398,7 @@ def _measure_noise(
 ) -> dict[str, float]:
     """Repeat plain requests alone and in flight together; return by how much outputs differ, see `measure_noise`.
 
-    Args:
-        target: the server.
-        models: the model with different inputs.
-        replies: the answers to the plain requests of `models`.
-        names: the outputs to compare.
+    `replies`: the answers to the plain requests of `models`.
     """
     datatypes = {spec.name: spec.datatype for spec in models[0].role.outputs}
     floats = [name for name in names if datatypes[name] in DATATYPES and DATATYPES[datatypes[name]].is_float]
@@ -460,9 +440,6 @@ def _build_user_samples(model: DeployedModel, given: UserInputs) -> tuple[tuple[
     specs = model.role.inputs
     rows = (build_user_tensors(specs, given, alternative) for alternative in range(count if count > 1 else 0))
     return tuple(tuple(row.get(tensor.name, tensor) for tensor in model.tensors) for row in rows)
-
-
-# --- extensions ---------------------------------------------------------------------------------------------------
 
 
 def probe_extensions(target: Target, name: str) -> DiscoveryResult:

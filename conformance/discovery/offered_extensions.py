@@ -51,8 +51,7 @@ def read_server_metadata(target: Target, result: DiscoveryResult, models: Iterab
 
     `models` are the names of the models that the server may serve.
 
-    Raises:
-        TargetLostError: no gRPC server answers at the gRPC address.
+    Raises TargetLostError: no gRPC server answers at the gRPC address.
     """
     judged = target.live_transports = target.settings.transports
     if HTTP in judged:
@@ -170,9 +169,7 @@ def send_request(target: Target, request: InferRequest) -> Reply:
 class Probe:
     """The reply to a request that uses an extension.
 
-    Attributes:
-        reply: the reply.
-        plain: the reply to the same request without the extension; None if no server may ignore the extension.
+    `plain`: the reply to the same request without the extension; None if no server may ignore the extension.
     """
 
     reply: Reply
@@ -228,12 +225,9 @@ def record_extensions(
 def record_extension(result: DiscoveryResult, extension: str, wanted: Sequence[str], probes: Iterable[Probe]) -> None:
     """Store in the result whether an extension is offered: asked for by the user, listed, or working in a probe.
 
-    Args:
-        result: the result of discovery so far.
-        extension: the extension.
-        wanted: the extensions that the user wants to judge; empty: those that the target offers.
-        probes: an iterator that sends a probe of the extension at each step; it is stopped at the first recognized
-            probe.
+    `wanted`: the extensions that the user wants to judge; empty: those that the target offers.
+    `probes`: an iterator that sends a probe of the extension at each step; it is stopped at the first recognized
+    probe.
     """
     if wanted:
         if extension in wanted:

@@ -31,12 +31,9 @@ def discover_roles(
 ) -> DiscoveryResult:
     """Discover the extensions of a target and the roles that its models fill; store the roles in `target.roles`.
 
-    Args:
-        target: a target before discovery.
-        wanted: the extensions to judge, whether offered or not; empty: those that the target offers.
-        placements: role -> placement of its model; None: look for models with the names of roles.
-        progress: receives progress messages.
-        packs: the loaded packs whose roles are wanted as well.
+    `target`: a target before discovery.
+    `wanted`: the extensions to judge, whether offered or not; empty: those that the target offers.
+    `placements`: role -> placement of its model; None: look for models with the names of roles.
 
     Raises:
         TargetLost: the target does not answer.
@@ -131,8 +128,7 @@ def _find_needed_versions(target: Target, roles: Iterable[str]) -> dict[str, str
 def _place_roles(target: Target, placements: Mapping[str, Placement], progress: Progress) -> dict[str, str]:
     """Return role -> model name for each role of `placements`.
 
-    Raises:
-        SettingsError: the target does not serve one of the models.
+    Raises SettingsError: the target does not serve one of the models.
     """
     found = {role: placement.model for role, placement in placements.items()}
     target.placements, target.roles = {**target.placements, **placements}, target.roles | found

@@ -70,8 +70,7 @@ class ClassTextError(ValueError):
 def parse(text: str) -> ClassText:
     """Parse a class. Only the first two colons are separators: a label may contain colons.
 
-    Raises:
-        ClassTextError: the index is missing, or value or index is not a number.
+    Raises ClassTextError: the index is missing, or value or index is not a number.
     """
     value, *rest = text.split(":", 2)
     if not rest:
@@ -139,13 +138,7 @@ def is_same_class(one: ClassText, other: ClassText, tolerance: float = 0.0) -> b
 
 
 def is_exact_value(text: str, score: Number, dtype: np.dtype[Any]) -> bool:
-    """Whether a text is the exact value of a score: the digits of an integer, or text that parses to the same float.
-
-    Args:
-        text: a number.
-        score: the value.
-        dtype: the dtype of the scores.
-    """
+    """Whether a text is the exact value of a score: the digits of an integer, or text that parses to the same float."""
     if isinstance(score, int):
         return text == str(int(score))
     read = float(dtype.type(text)) if dtype.kind == "f" else float(dtype.type(float(text)))

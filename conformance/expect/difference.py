@@ -46,12 +46,9 @@ def find_difference(
 ) -> Difference | None:
     """Return how an output differs from the expected tensor, or None.
 
-    Args:
-        expected: the expected tensor.
-        output: the output with the name of the expected tensor, or None if the answer has none.
-        body: the body of the answer.
-        through_json: whether the values were sent as JSON in the request or the answer, which permits a tolerance;
-            by default whether the output is JSON.
+    `output`: the output with the name of the expected tensor, or None if the answer has none.
+    `through_json`: whether the values were sent as JSON in the request or the answer, which permits a tolerance;
+    by default whether the output is JSON.
     """
     whole = f"{expected.name} {expected.datatype} {list(expected.shape)}"
     if output is None:

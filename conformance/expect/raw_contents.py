@@ -27,9 +27,7 @@ PROBE_STRINGS = (b"one", b"", b"three")
 def is_big_endian(target: GrpcTarget, model: Model) -> bool:
     """Whether a server reads and writes raw contents in big-endian byte order.
 
-    Args:
-        target: the server.
-        model: a model that converts an INT32 tensor to FP32. An identity model would hide the byte order.
+    `model`: a model that converts an INT32 tensor to FP32. An identity model would hide the byte order.
     """
     sent = model.tensor(PROBE_VALUES)
     turned = replace(sent, array=sent.array.byteswap())

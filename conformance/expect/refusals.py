@@ -36,14 +36,8 @@ def expect_refusal_or_right(
 ) -> None:
     """Expect that a message is refused for its fault, or else that the answer to its tensors is correct.
 
-    Args:
-        target: the server.
-        model: the requested model.
-        message: the message, sent on a separate connection.
-        tensors: the tensors in the message.
-        fault: the fault of the message.
-        must: the requirement that wrong tensors, or no answer, violate.
-        should: the requirement that advises the refusal.
+    `message`: the message, sent on a separate connection.
+    `must`: the requirement that wrong tensors, or no answer, violate.
     """
     reply = target.send(message, fresh=True)
     if reply.succeeded:
@@ -55,11 +49,8 @@ def expect_refusal_or_right(
 def expect_alive(target: AnyTarget, model: Model, requirement: str = "OIP-ALIVE") -> None:
     """Expect that the model still answers a valid request, on a new connection.
 
-    Args:
-        target: the server.
-        model: the requested model.
-        requirement: the requirement that is violated if the model does not answer; it depends on whether the
-            preceding messages were legal.
+    `requirement`: the requirement that is violated if the model does not answer; it depends on whether the
+    preceding messages were legal.
     """
     try:
         for request in target.build_good_requests(model):

@@ -31,10 +31,7 @@ MIN_SEARCHED_BYTES = 4  # minimum length of a search in an answer: shorter seque
 def describe_transform(expected: Array, actual: Array, datatype: str) -> str:
     """Return a phrase for the transformation of the expected tensor into the actual one; empty if unknown.
 
-    Args:
-        expected: the expected elements.
-        actual: the received elements, of the same type and shape.
-        datatype: the protocol's datatype of the elements.
+    `actual`: the received elements, of the same type and shape.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return ""

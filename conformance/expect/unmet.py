@@ -62,8 +62,7 @@ class UnmetError(Exception):
 class BlockedError(Exception):
     """A check has no verdict, because a precondition fails; the message is one line that names the precondition.
 
-    Attributes:
-        cause: the failure of the precondition, which says nothing about the check's requirement; None if unknown.
+    `cause`: the failure of the precondition, which says nothing about the check's requirement; None if unknown.
     """
 
     def __init__(self, reason: str, cause: UnmetError | None = None) -> None:
@@ -88,8 +87,7 @@ def is_met(expectation: Callable[[], object]) -> bool:
 def attribute_to(requirement: str | None) -> Iterator[None]:
     """Attribute failures in the context to one requirement; None means the first requirement of the check.
 
-    Raises:
-        UnmetError: an expectation in the context is unmet.
+    Raises UnmetError: an expectation in the context is unmet.
     """
     try:
         yield

@@ -58,8 +58,7 @@ def export(
         without: datatypes that this server lacks, in addition to those that the format lacks.
         packs: the loaded packs whose roles are exported as well; the role map names them.
 
-    Raises:
-        ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
+    Raises ExportError: a role is unknown or cannot be served, or the folder is not empty or cannot be written.
     """
     server_format = FORMATS[format_name]
     known = {**roles.load(), **roles.load_for_packs(packs)}

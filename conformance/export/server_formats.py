@@ -90,9 +90,6 @@ def copy_files(folder: Path, *files: Path) -> None:
         shutil.copyfile(file, folder / file.name)
 
 
-# --- servers that read all roles from one file: KServe, Dynamo, and a custom Python server ----------------------------
-
-
 def _write_roles(server: str, *names: str, has_labels: bool = False) -> Callable[[Path, Mapping[str, Role]], None]:
     """Return a function that writes `roles.json`, keyed by model name, and the server's code."""
     code = [TEMPLATES / f"{server}-server" / name for name in names]

@@ -75,7 +75,6 @@ class Fleet:
     Attributes:
         gate: the verdict required for exit status 0, `conformant` or `interoperable`; None requires that nothing fails.
         workers: number of targets judged concurrently; None: chosen from the number of processors.
-        keep: number of runs whose reports are kept.
         evidence: whether the bytes of requests and answers are stored.
         baselines: the default folder of baselines, for targets that name none, or None.
     """

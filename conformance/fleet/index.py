@@ -44,13 +44,9 @@ def build(
 ) -> Index:
     """Return the index of a run.
 
-    Args:
-        folder: folder of the fleet.
-        record: record of the run.
-        earlier: the finished runs before this run, earliest first.
-        names: names of all targets, in the order of the fleet file.
-        profile: the requested profile.
-        stopped: why some targets were not judged; empty if all were.
+    `earlier`: the finished runs before this run, earliest first.
+    `names`: names of all targets, in the order of the fleet file.
+    `stopped`: why some targets were not judged; empty if all were.
     """
     run = RunFolder(folder, record)
     reports = {name: _read_report(run.get_target_folder(name)) for name in names}

@@ -50,11 +50,7 @@ _VERDICT_BY_STATUS: Final = {EXIT_STATUS[name]: name for name in (CONFORMANT, NO
 
 
 def write(folder: Path, index: Entry) -> None:
-    """Write the files of an index, each atomically.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write the files of an index, each atomically. Raises OSError: a file cannot be written."""
     page = build_page(index)
     write_atomically(folder / "index.json", json.dumps(index, indent=1, ensure_ascii=True) + "\n")
     write_atomically(folder / "index.md", render_markdown(page))

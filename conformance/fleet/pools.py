@@ -65,12 +65,8 @@ def run_units(
 ) -> str:
     """Run all units; return the reason if some were not run, else an empty text.
 
-    Args:
-        units: units with unique names.
-        limits: limits by unit name.
-        pool: runs the units.
-        keep: stores an outcome; called in this thread with the unit, the outcome, and the number of attempts.
-        clock: returns seconds.
+    `keep`: stores an outcome; called in this thread with the unit, the outcome, and the number of attempts.
+    `clock`: returns seconds.
     """
     outcomes: SimpleQueue[Outcome] = SimpleQueue()
     by_name = {unit.name: unit for unit in units}
@@ -116,20 +112,13 @@ def choose_worker_count() -> int:
 class LocalPool:
     """Runs units of work in threads that each wait for a process.
 
-    Attributes:
-        failure: why the pool can run no more units; always empty for this machine.
+    `failure`: why the pool can run no more units; always empty for this machine.
     """
 
     failure = ""
 
     def __init__(self, workers: int, folder_for: Callable[[Unit], Path], do: Work = unit_runner.judge_unit) -> None:
-        """Prepare the threads.
-
-        Args:
-            workers: number of units that run concurrently.
-            folder_for: creates the working folder of a unit.
-            do: runs a unit.
-        """
+        """Prepare the threads."""
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="fleet")
         self._folder_for, self._do = folder_for, do
         self._stopped = Event()
@@ -187,11 +176,8 @@ class Cluster:
     ) -> None:
         """Connect to the cluster.
 
-        Args:
-            address: address of the scheduler in Dask's format: `tcp://host:8786`.
-            run: a name for the tasks of this run.
-            do: runs a unit on a worker.
-            connect_wait_s: seconds to reach the scheduler, and then a worker.
+        `address`: address of the scheduler in Dask's format: `tcp://host:8786`.
+        `connect_wait_s`: seconds to reach the scheduler, and then a worker.
 
         Raises:
             MissingExtraError: Dask is not installed.

@@ -41,8 +41,6 @@ class RunRecord:
     Attributes:
         name: the name of the run's folder, which contains the start time.
         started: a UTC time in ISO 8601, like `finished`, which is empty until all targets are done.
-        salt: the salt of the digests of the run's units.
-        suite: version and digest of the suite that judged.
         verdicts: verdict of each target, once the run is finished.
     """
 
@@ -75,8 +73,7 @@ class TargetRecord:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Lock a folder for exclusive use; create it if it is missing.
 
-    Raises:
-        FleetError: the folder cannot be written, or another fleet has locked it.
+    Raises FleetError: the folder cannot be written, or another fleet has locked it.
     """
     with convert_write_errors(folder, FleetError):
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
@@ -110,8 +107,7 @@ def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
 
     A new run starts if the last run is finished or was made by another suite, or if `anew` is set.
 
-    Raises:
-        OSError: a file cannot be written.
+    Raises OSError: a file cannot be written.
     """
     found = read_records(folder)
     if found and not found[-1].finished and found[-1].suite == suite and not anew:
@@ -125,11 +121,7 @@ def choose_run(folder: Path, suite: str, *, anew: bool) -> RunRecord:
 
 
 def write(folder: Path, record: RunRecord) -> None:
-    """Write the record of a run.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write the record of a run. Raises OSError: a file cannot be written."""
     write_atomically(folder / RUNS / f"{record.name}.json", json.dumps(asdict(record), indent=1) + "\n")
 
 
@@ -152,11 +144,7 @@ class RunFolder:
     """The folder of one run, with a folder for each target."""
 
     def __init__(self, folder: Path, record: RunRecord) -> None:
-        """Create the folder of the run.
-
-        Raises:
-            OSError: the folder cannot be created.
-        """
+        """Create the folder of the run. Raises OSError: the folder cannot be created."""
         self.path = folder / RUNS / record.name
         self.path.mkdir(exist_ok=True)
 
@@ -173,8 +161,7 @@ class RunFolder:
     def delete_stale_results(self, digests: Mapping[str, str]) -> frozenset[str]:
         """Delete incomplete, outdated and retryable results; return the names of finished targets.
 
-        Args:
-            digests: digests of all units, by name.
+        `digests`: digests of all units, by name.
         """
         kept = {name for name, digest in digests.items() if _is_current(self.find_record(name), digest)}
         for path in self.path.iterdir():
@@ -187,11 +174,7 @@ class RunFolder:
         return Path(tempfile.mkdtemp(prefix=f".{unit.name}.", dir=self.path))
 
     def store_outcome(self, unit: Unit, outcome: Outcome, digest: str, tried: int) -> None:
-        """Store the outcome of a unit.
-
-        Raises:
-            OSError: a file cannot be written.
-        """
+        """Store the outcome of a unit. Raises OSError: a file cannot be written."""
         made = Path(outcome.folder) if outcome.folder else self.make_folder(unit)
         for name, octets in outcome.files.items():
             _write_below(made, name, octets)

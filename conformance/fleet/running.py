@@ -27,11 +27,9 @@ class RunOptions:
     """The command-line options of a run.
 
     Attributes:
-        folder: folder of the fleet.
         workers: number of concurrent targets; None: chosen from the number of processors.
         scheduler: address of a Dask scheduler; empty: run on this machine.
         anew: start a new run even if one could be resumed.
-        updates_baselines: rewrite the baseline of each target.
     """
 
     folder: Path
@@ -46,14 +44,10 @@ def run(
 ) -> tuple[list[str], int]:
     """Judge the fleet and write its index; return the summary and the exit status.
 
-    Args:
-        fleet: the targets, and how they are judged.
-        options: options of the run.
-        say: called with a line for each finished target.
-        pool: creates the pool that runs the units; None: the pool that `options` selects.
+    `fleet`: the targets, and how they are judged.
+    `pool`: creates the pool that runs the units; None: the pool that `options` selects.
 
-    Raises:
-        FleetError: the run cannot start, or its folder cannot be written.
+    Raises FleetError: the run cannot start, or its folder cannot be written.
     """
     every = units.make_units(fleet, here=not options.scheduler, updates_baselines=options.updates_baselines)
     try:

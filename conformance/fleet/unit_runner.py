@@ -66,9 +66,7 @@ def always_continue() -> bool:
 def judge_unit(unit: Unit, should_continue: Callable[[], bool] = always_continue) -> Outcome:
     """Judge the target of a unit; failures become part of the outcome.
 
-    Args:
-        unit: the unit of work.
-        should_continue: polled during the run; when it returns False, the run is killed.
+    `should_continue`: polled during the run; when it returns False, the run is killed.
     """
     if unit.suite != compute_suite_digest():
         return Outcome(
@@ -187,8 +185,7 @@ def run_process(
         should_continue: polled during the run; when it returns False, the process is killed.
         grace: seconds between the request to stop and the kill.
 
-    Raises:
-        OSError: the process cannot be started.
+    Raises OSError: the process cannot be started.
     """
     with (folder / LOG).open("wb") as log:
         process = subprocess.Popen(

@@ -41,11 +41,9 @@ class Unit:
     """One target to be judged by one run.
 
     Attributes:
-        name: name of the target.
         target: text of a target file without secrets. Secrets written in the fleet file are in `options`; secrets from
             environment variables and files are read where the unit runs.
         options: the options of the run, by name, except those that name files.
-        seconds: time limit of the run.
         baseline: text of a baseline, empty if one is to be written; None without one.
         suite: digest of the suite that must judge.
         folder: output folder; empty: the files are returned in the outcome.
@@ -105,8 +103,7 @@ def make_units(fleet: Fleet, *, here: bool, updates_baselines: bool = False) -> 
         here: whether the units run on this machine; if so, the secrets must exist now.
         updates_baselines: whether the runs rewrite the baselines.
 
-    Raises:
-        FleetError: a target cannot be used; the message names file, target and member.
+    Raises FleetError: a target cannot be used; the message names file, target and member.
     """
     return [_build_unit(fleet, target, here=here, updates_baselines=updates_baselines) for target in fleet.targets]
 
@@ -169,8 +166,7 @@ def _expect_judgeable(target: FleetTarget, *, here: bool) -> None:
 def _read_baseline(path: Path | None, folder: Path | None, *, updates: bool) -> str | None:
     """Return the text of a baseline; empty if the run creates the baseline, None if the target has no baseline.
 
-    Raises:
-        BaselineError: the baseline cannot be read.
+    Raises BaselineError: the baseline cannot be read.
     """
     if path is None:
         return None

@@ -193,14 +193,8 @@ def label_dump_line(lines: Sequence[str], offset: int, label: str) -> list[str]:
 # --- terminal ---------------------------------------------------------------------------------------------------------
 
 
-def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list[str]:
-    """Return the lines with which the terminal shows a result that did not pass.
-
-    Args:
-        result: the result of a row.
-        rerun: the command that runs the suite again.
-        links: whether to show the URLs of the requirement's sources and the command that explains it.
-    """
+def format_block(result: CheckResult, rerun: str) -> list[str]:
+    """Return the lines with which the terminal shows a result that did not pass; `rerun` runs the suite again."""
     failure = result.failure
     head = f"{result.outcome.upper()}  {result.label}"
     if failure is None:
@@ -208,21 +202,14 @@ def format_block(result: CheckResult, rerun: str, *, links: bool = True) -> list
     right = f"{failure.level}  {failure.requirement}"
     lines = [f"{head}{right:>{max(len(right) + 2, LINE_WIDTH - len(head))}}", f"      {result.claim}"]
     lines += [_format_labeled_line("Requires", failure.statement), _format_labeled_line("Source", failure.source)]
-    if links:
-        lines += [
-            *(_format_labeled_line("", url) for url in failure.source_urls),
-            _format_explain_line(failure.requirement),
-        ]
+    lines += [_format_labeled_line("", url) for url in failure.source_urls]
+    lines += [_format_labeled_line("Explain", ledger.get_requirement(failure.requirement).explain)]
     lines += [_format_labeled_line("Asked", failure.asked)] if failure.asked else []
     lines += [_format_labeled_line("Sent", failure.sent)] if failure.sent else []
     lines += [_format_labeled_line("Expected", failure.expected), _format_labeled_line("Actual", failure.actual)]
     lines += [f"      {row}" for row in failure.bytes]
     lines += [_format_labeled_line("Repeat", failure.repeat)] if failure.repeat else []
     return [*lines, _format_labeled_line("Rerun", f"{rerun} -k {result.id}")]
-
-
-def _format_explain_line(requirement: str) -> str:
-    return _format_labeled_line("Explain", ledger.get_requirement(requirement).explain)
 
 
 def _format_labeled_line(name: str, text: str) -> str:

@@ -119,7 +119,6 @@ class Holes:
     """The holes of all claims.
 
     Attributes:
-        area: the area whose claims are being shown.
         reasons: the reasons in this area, in order of their first hole.
         unexplained: the holes without a reason: the claim's id and the column.
         used: the patterns that gave a reason, with their column.

@@ -7,7 +7,7 @@ a requirement; reports have the behaviour of servers. The page is generated from
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -52,8 +52,7 @@ class Erratum:
 def load() -> tuple[Erratum, ...]:
     """Return the errata in the order of the page: by kind, then in that of the ledger.
 
-    Raises:
-        KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
+    Raises KeyError: an erratum names an unknown requirement, sentence or document; the message names both.
     """
     order = list(KINDS)
     errata = (_load_erratum(*entry) for entry in ledger.list_entries("errata"))
@@ -78,11 +77,7 @@ def _load_erratum(requirement: str, table: Mapping[str, Any]) -> Erratum:
 
 
 def render(servers: Sequence[ServerResult]) -> str:
-    """Return the page, ending in a newline.
-
-    Args:
-        servers: the servers whose results the page shows.
-    """
+    """Return the page, ending in a newline."""
     by_kind = {kind: [found for found in load() if found.kind == kind] for kind in KINDS}
     return pages.render_template(
         "errata.md.jinja",
@@ -93,7 +88,7 @@ def render(servers: Sequence[ServerResult]) -> str:
         servers=servers,
         decisions=_group_decisions,
         words=_format_first_and_last_words,
-        references=_link_requirements,
+        references=lambda entries: ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries),
         folded=partial(textwrap.wrap, width=WIDTH),
     )
 
@@ -101,10 +96,6 @@ def render(servers: Sequence[ServerResult]) -> str:
 def _format_first_and_last_words(sentence: Sentence) -> str:
     """Return the first and last words that locate a sentence in its document; empty for a section with an anchor."""
     return " ... ".join(filter(None, (sentence.first, sentence.last)))
-
-
-def _link_requirements(entries: Iterable[Requirement]) -> str:
-    return ", ".join(pages.link_requirement(entry.id, FOLDER) for entry in entries)
 
 
 def _list_result_rows(erratum: Erratum, servers: Sequence[ServerResult]) -> Iterator[list[str]]:

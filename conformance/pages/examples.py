@@ -39,11 +39,7 @@ REFUSAL = ("HTTP status 400 to 499", '{"error": "..."}')
 class Example:
     """A golden case as lines of text.
 
-    Attributes:
-        path: the path of the case in `fixtures/`.
-        title: one sentence about the case.
-        request: the request.
-        answer: the required answer.
+    `path`: the path of the case in `fixtures/`.
     """
 
     path: str

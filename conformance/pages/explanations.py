@@ -11,7 +11,7 @@ from conformance import checks
 from conformance.judging import packs
 from conformance.pages import requirement_facts
 from conformance.spec import ledger
-from conformance.spec.check import Case, Check
+from conformance.spec.check import Check
 from conformance.spec.extensions import EXTENSIONS, GRPC, HTTP, ROBUSTNESS
 from conformance.spec.ledger import CONCERNS, Requirement
 from conformance.spec.text import join_some
@@ -98,18 +98,15 @@ def describe_check(check: Check) -> Lines:
     names = [row.id for row in check.rows if row.id]
     yield "Rows", f"{len(check.rows)}: {join_some(names, MAX_SHOWN_NAMES)}" if names else "one"
     yield "Over", " and ".join(check.over)
-    needs = Counter(name for case in check.cases for name in sorted(_find_extensions(case)))
+    needs = Counter(
+        name for case in check.cases for name in sorted({case.requirement.extension, *case.row.needs} & set(EXTENSIONS))
+    )
     if needs:
         rows = len(check.rows)
         yield "Needs", ", ".join(name if count == rows else f"{name} (in some rows)" for name, count in needs.items())
     if roles := dict.fromkeys(role for case in check.cases if (role := case.role)):
         yield ("Roles" if len(roles) > 1 else "Role"), join_some(list(roles), MAX_SHOWN_NAMES)
     yield "Run", " ".join(["pytest", *_list_options(check), "-k", check.id])
-
-
-def _find_extensions(case: Case) -> set[str]:
-    """Return the extensions that a row needs."""
-    return {case.requirement.extension, *case.row.needs} & set(EXTENSIONS)
 
 
 def _list_options(check: Check) -> Iterator[str]:

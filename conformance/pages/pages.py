@@ -52,11 +52,9 @@ _KIND = re.compile(r"\b(Erratum|Contested|Decision): ")
 def render(servers: Sequence[ServerResult]) -> dict[str, str]:
     """Return the text of each page by its name, ending in a newline.
 
-    Args:
-        servers: the servers whose results the pages show; if empty, the pages omit real servers.
+    `servers`: the servers whose results the pages show; if empty, the pages omit real servers.
 
-    Raises:
-        NoFaultsError: the reference server does not list its faults.
+    Raises NoFaultsError: the reference server does not list its faults.
     """
     areas = _group_by_area()
     pages = {"README.md": render_index(), "glossary.md": render_glossary()}

@@ -38,11 +38,8 @@ class RecordedExchange:
     """An exchange as lines of text.
 
     Attributes:
-        check: the id of the check that makes the exchange.
         row: the id of the row; empty if the check has only one row.
         before: the number of exchanges that the row makes before this one.
-        request: the request.
-        answer: the answer of the bundled server.
     """
 
     check: str
@@ -56,8 +53,7 @@ class RecordedExchange:
 def load() -> Mapping[str, RecordedExchange]:
     """Return requirement id -> an exchange that shows it, for requirements without a golden case.
 
-    Raises:
-        RuntimeError: the bundled server did not start.
+    Raises RuntimeError: the bundled server did not start.
     """
     server = ReferenceServer(grpc=True)
     calls: list[Call] = []

@@ -27,9 +27,7 @@ class RequirementCheck:
 class RequirementFaults:
     """The faults of the reference server that violate a requirement.
 
-    Attributes:
-        about: the faults whose purpose is to violate this requirement.
-        beside: the faults that violate this requirement as a side effect.
+    `beside`: the faults that violate this requirement as a side effect.
     """
 
     about: tuple[Fault, ...]
@@ -93,8 +91,7 @@ def map_checks(
 def find_faults(requirement: str) -> RequirementFaults:
     """Return the faults of the reference server that violate a requirement.
 
-    Raises:
-        NoFaultsError: the reference server does not list its faults.
+    Raises NoFaultsError: the reference server does not list its faults.
     """
     known = reference_faults.load().values()
     return RequirementFaults(

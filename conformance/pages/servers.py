@@ -33,8 +33,6 @@ class ServerResult:
     Attributes:
         name: name and version from the server's metadata; without a name in the metadata, the name of the report file.
         offered: the extensions that the server offers, and `protocol`.
-        over: the transports over which the server was judged.
-        verdicts: outcome by requirement id.
         observed: observations of checks by requirement id, most frequent first.
     """
 
@@ -58,8 +56,7 @@ class ServerResult:
 def load(folder: Path, *, bundled: bool = False) -> tuple[ServerResult, ...]:
     """Load the reports in a folder, sorted by file name; omit the bundled server's report unless `bundled` is set.
 
-    Raises:
-        ReportError: a file is not a report.
+    Raises ReportError: a file is not a report.
     """
     return tuple(_read_report(*pair) for pair in read_folder(folder) if bundled or pair[0] != BUNDLED)
 

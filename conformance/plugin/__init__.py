@@ -36,8 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
     """Collect the installed suite if the user names no path, and load no conftest of the user for it.
 
-    Raises:
-        pytest.UsageError: an option is unknown, and no conftest could define it.
+    Raises pytest.UsageError: an option is unknown, and no conftest could define it.
     """
     known = early_config.known_args_namespace
     if not options.has_target(known, early_config.getini):
@@ -70,8 +69,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the hooks of a run if there is a target, after pytest's own hooks so that its header comes first.
 
-    Raises:
-        pytest.UsageError: an option cannot be used.
+    Raises pytest.UsageError: an option cannot be used.
     """
     if options.has_target(config.option, config.getini):
         from conformance.plugin import startup

@@ -31,7 +31,6 @@ class BaseRun(ABC):
 
     Attributes:
         party: whether a server or a client is judged.
-        options: the options of the user.
         extensions: the extensions that the user requests; empty if none.
         never: patterns of rows that must not run, from `never` in the target file.
         seed: with the profile `explore` the seed of Hypothesis; otherwise the seed that chooses client names, or None.
@@ -63,8 +62,7 @@ class BaseRun(ABC):
 
         The recording of a run that judged nothing is replaced.
 
-        Raises:
-            pytest.UsageError: the folder cannot be used.
+        Raises pytest.UsageError: the folder cannot be used.
         """
         folder = self.options.evidence
         if folder is None:

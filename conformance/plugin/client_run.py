@@ -26,8 +26,7 @@ MAX_SHOWN_ROWS = 3  # lines of standard error from an adapter that does not star
 class ClientRun(BaseRun):
     """The state of one run that judges a client.
 
-    Attributes:
-        session: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
+    `session`: the session of the client; None until the run has started, or if the adapter fails to introduce itself.
     """
 
     party: ClassVar[Party] = Party.CLIENT
@@ -36,12 +35,9 @@ class ClientRun(BaseRun):
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
         """Read the options.
 
-        Args:
-            config: pytest's configuration.
-            from_controller: the adapter's introduction from the controller, if this process is a worker.
+        `from_controller`: the adapter's introduction from the controller, if this process is a worker.
 
-        Raises:
-            UserError: an option cannot be used.
+        Raises UserError: an option cannot be used.
         """
         super().__init__(config)
         self.options = read_client_options(config.option, config.getini)
@@ -96,11 +92,7 @@ class ClientRun(BaseRun):
         progress("asking the adapter to introduce its client")
         try:
             self.session = ClientSession(
-                adapter,
-                known,
-                strict=options.strict,
-                evidence=options.evidence,
-                process=find_process_id(self._config),
+                adapter, known, strict=options.strict, evidence=options.evidence, process=find_process_id(self._config)
             )
         except AdapterError as error:
             self.conclusion = conclude_nothing_judged("; ".join([str(error), *error.stderr[-MAX_SHOWN_ROWS:]]))

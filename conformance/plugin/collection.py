@@ -143,12 +143,7 @@ def arrange_items(config: pytest.Config, items: list[pytest.Item], never: Sequen
     if kept_back:
         config.hook.pytest_deselected(items=kept_back)
         items[:] = [item for item in items if item not in kept_back]
-    items.sort(key=_build_item_order_key)
-
-
-def _build_item_order_key(item: pytest.Item) -> tuple[int, bool, int]:
-    """Return the sort key of an item; the user's own tests run first, in their order."""
-    return build_order_key(item.case) if isinstance(item, CheckItem) else (0, False, -1)
+    items.sort(key=lambda item: build_order_key(item.case) if isinstance(item, CheckItem) else (0, False, -1))
 
 
 def run_items(session: pytest.Session, has_passed: Callable[[Case], bool]) -> bool:

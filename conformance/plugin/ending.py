@@ -68,14 +68,7 @@ def _has_paths(config: pytest.Config) -> bool:
 
 
 def _choose_exit_status(run: BaseRun, conclusion: Conclusion, config: pytest.Config, chosen: int) -> int:
-    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence.
-
-    Args:
-        run: the finished run.
-        conclusion: its conclusion.
-        config: pytest's configuration.
-        chosen: the exit status that pytest has chosen.
-    """
+    """Return the exit status of the verdict or the regression gate, unless pytest's own status takes precedence."""
     verdict, gate = conclusion.verdict, conclusion.gate
     required = run.options.gate
     own = verdict.exit_status(required) if gate is None else gate.exit_status(verdict, conclusion.lost, required)
@@ -110,12 +103,7 @@ def _conclude_run(run: BaseRun, *, has_ended_normally: bool) -> Conclusion:
         left_out = find_left_out_rows(results, subjects=run.subjects, transports=run.transports)
     if baseline is not None and options.updates_baseline and options.baseline_file is not None:
         baseline = output_files.update_baseline(
-            options.baseline_file,
-            baseline,
-            results,
-            run.output,
-            is_whole=not missing,
-            left_out=left_out,
+            options.baseline_file, baseline, results, run.output, is_whole=not missing, left_out=left_out
         )
         results = [baseline.apply(revert_baseline(result)) for result in results]
     coverage = find_coverage(

@@ -33,17 +33,12 @@ class Hooks:
     """The pytest hooks of a run.
 
     Attributes:
-        run: the run of this process.
         is_worker: whether this process is a pytest-xdist worker.
         report: the JSON report after the run has ended; None if no report is needed.
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        """Read the options.
-
-        Raises:
-            pytest.UsageError: an option cannot be used.
-        """
+        """Read the options. Raises pytest.UsageError: an option cannot be used."""
         self.config = config
         self.is_worker = hasattr(config, "workerinput")
         self.run = _create_run(config)
@@ -69,8 +64,7 @@ class Hooks:
     def _start_run(self) -> None:
         """Contact the target and print the header; later calls do nothing.
 
-        Raises:
-            pytest.UsageError: the evidence cannot be written, or the suite itself is broken.
+        Raises pytest.UsageError: the evidence cannot be written, or the suite itself is broken.
         """
         if not self.run.has_started:
             if not self.is_worker:
@@ -94,8 +88,7 @@ class Hooks:
     def _defer_interrupt(self, interrupt: KeyboardInterrupt) -> None:
         """Store an interrupt, for `pytest_collection` to raise; raised now, it would prevent reports and a verdict.
 
-        Raises:
-            KeyboardInterrupt: the run has not started, so there is nothing to report.
+        Raises KeyboardInterrupt: the run has not started, so there is nothing to report.
         """
         if not self.run.has_started:
             raise interrupt
@@ -106,8 +99,7 @@ class Hooks:
     def pytest_collection(self, session: pytest.Session) -> bool | None:
         """Collect nothing if there is nothing to judge.
 
-        Raises:
-            KeyboardInterrupt: the run was interrupted during discovery.
+        Raises KeyboardInterrupt: the run was interrupted during discovery.
         """
         if self._interrupt is not None:
             raise self._interrupt
@@ -248,8 +240,7 @@ class Hooks:
 def _create_run(config: pytest.Config) -> BaseRun:
     """Create the run of a client or a server, depending on the options.
 
-    Raises:
-        pytest.UsageError: an option cannot be used.
+    Raises pytest.UsageError: an option cannot be used.
     """
     from_controller = getattr(config, "workerinput", {}).get("oip_conformance")
     try:

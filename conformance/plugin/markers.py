@@ -67,8 +67,7 @@ def make_marker(name: str) -> pytest.MarkDecorator:
 def register(config: pytest.Config) -> None:
     """Register the markers with pytest, and reject unknown markers in `-m`.
 
-    Raises:
-        pytest.UsageError: `-m` names an unknown marker.
+    Raises pytest.UsageError: `-m` names an unknown marker.
     """
     for name, meaning in describe_markers().items():
         config.addinivalue_line("markers", f"{name}: oip-conformance: {meaning}.")

@@ -22,11 +22,9 @@ def add_options(parser: pytest.Parser) -> None:
 def reject_unknown_options(unknown: Sequence[str]) -> None:
     """Raise an exception if there is an unknown option.
 
-    Args:
-        unknown: the arguments that pytest's parser does not know.
+    `unknown`: the arguments that pytest's parser does not know.
 
-    Raises:
-        pytest.UsageError: one of the arguments is an option.
+    Raises pytest.UsageError: one of the arguments is an option.
     """
     for name in (argument.partition("=")[0] for argument in unknown if argument.startswith("-")):
         from conformance.spec.text import escape_text  # lazy: it imports NumPy

@@ -180,12 +180,9 @@ def wants_progress_line(reporter: Any, config: pytest.Config) -> bool:
 def format_progress_line(area: str, done: int, total: int, failed: int, seconds: float) -> str:
     """Format the progress line.
 
-    Args:
-        area: the area of the last row.
-        done: the number of judged rows.
-        total: the number of all rows; 0 if unknown.
-        failed: the number of failed rows.
-        seconds: the seconds since the first row.
+    `area`: the area of the last row.
+    `total`: the number of all rows; 0 if unknown.
+    `seconds`: the seconds since the first row.
     """
     parts = [f"{area:16}{done} of {total} rows" if total else f"{area:16}{done} rows"]
     parts += [f"{failed} failed"] if failed else []

@@ -136,11 +136,8 @@ def begin_junit(config: pytest.Config) -> None:
 def finish_junit(config: pytest.Config, results: Sequence[CheckResult], rerun: str, party: Party) -> None:
     """Write the JUnit file with a case for each requirement, and restore the writer.
 
-    Args:
-        config: pytest's configuration.
-        results: of every check that ran, with the baseline applied if there is one.
-        rerun: the command that runs the suite again.
-        party: whether a server or a client was judged.
+    `results`: of every check that ran, with the baseline applied if there is one.
+    `party`: whether a server or a client was judged.
     """
     log = config.stash.get(xml_key, None)
     if log is None or not config.pluginmanager.has_plugin(STAND_IN_NAME):

@@ -46,10 +46,8 @@ class ServerRun(BaseRun):
     """The state of one run that judges a server.
 
     Attributes:
-        target: the settings of the target.
         addresses: URL and gRPC address of the target, including credentials; final once the run has started.
         session: the session with the target; None until the run has started.
-        connections: the number of concurrent connections.
         waited_by_workers_s: the seconds that the pytest-xdist workers that have ended waited for answers in vain.
     """
 
@@ -59,12 +57,9 @@ class ServerRun(BaseRun):
     def __init__(self, config: pytest.Config, from_controller: Mapping[str, Any] | None = None) -> None:
         """Read the options.
 
-        Args:
-            config: pytest's configuration.
-            from_controller: addresses, discovery result and seed of the controller, if this process is a worker.
+        `from_controller`: addresses, discovery result and seed of the controller, if this process is a worker.
 
-        Raises:
-            UserError: an option cannot be used.
+        Raises UserError: an option cannot be used.
         """
         super().__init__(config)
         self._from_controller = from_controller or {}
@@ -123,8 +118,7 @@ class ServerRun(BaseRun):
     def _started_session(self) -> Session:
         """The session of a run that has started.
 
-        Raises:
-            RuntimeError: the run has not started.
+        Raises RuntimeError: the run has not started.
         """
         if self.session is None:
             raise RuntimeError("the run has not started")

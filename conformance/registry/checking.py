@@ -63,13 +63,10 @@ class ExistingCertification:
 def check_folders(folders: Sequence[Path], root: Path, day: date) -> list[FolderCheck]:
     """Return for each submitted folder the reasons to refuse it.
 
-    Args:
-        folders: the folders, inside or outside the root.
-        root: root of the registry, with its policy and existing certifications.
-        day: day of submission.
+    `folders`: the folders, inside or outside the root.
+    `root`: root of the registry, with its policy and existing certifications.
 
-    Raises:
-        RegistryError: the registry's own files cannot be read.
+    Raises RegistryError: the registry's own files cannot be read.
     """
     registry_policy, notices = policy.read(root), policy.read_notices(root)
     known = find_existing(root, folders, notices.revoked)
@@ -88,11 +85,7 @@ def find_problems(
 ) -> list[str]:
     """Return the reasons to refuse a verified certification; empty if it is accepted.
 
-    Args:
-        entry: the certification.
-        registry_policy: the policy of the registry.
-        existing: the certifications in the registry, and those submitted with this one.
-        day: day of submission.
+    `existing`: the certifications in the registry, and those submitted with this one.
     """
     made = entry.manifest
     return [

@@ -54,11 +54,8 @@ class Entry:
     """A certification in a registry.
 
     Attributes:
-        folder: the certification folder.
         relative_path: the path of the folder, relative to the root of the registry.
-        refusals: why verification failed.
         notice: the maintainers' notice if the certification is revoked or disputed, else None.
-        status: the status of the certification on the requested day.
     """
 
     folder: Folder

@@ -30,7 +30,6 @@ class Policy:
     """The policy of a registry.
 
     Attributes:
-        title: the title of the site.
         url: the address of the site, ending in a slash.
         suites: accepted suite version -> last accepted day of a run, or None for no limit.
         vendors: name of a vendor -> ids of its signing keys.
@@ -59,9 +58,6 @@ class Notice:
     """A revocation or dispute of a certification.
 
     Attributes:
-        certification: the SHA-256 of the certification's manifest.
-        on: the day of the notice.
-        reason: the reason of the revocation or dispute.
         requirement: the disputed requirement; empty if the notice is about something else.
         url: the URL of the discussion; may be empty.
     """
@@ -82,11 +78,7 @@ class Notices:
 
 
 def read(root: Path) -> Policy:
-    """Read `registry.toml` of a registry.
-
-    Raises:
-        RegistryError: the file is missing, or does not match its schema.
-    """
+    """Read `registry.toml` of a registry. Raises RegistryError: the file is missing, or does not match its schema."""
     if not (root / POLICY).exists():
         raise RegistryError(f"{root / POLICY} does not exist: name the folder of a registry, which has this file")
     document = _read_document(root / POLICY, "registry")
@@ -107,8 +99,7 @@ def read(root: Path) -> Policy:
 def read_notices(root: Path) -> Notices:
     """Read `revoked.toml` of a registry; a missing file means no notices.
 
-    Raises:
-        RegistryError: the file cannot be read, or does not match its schema.
+    Raises RegistryError: the file cannot be read, or does not match its schema.
     """
     path = root / NOTICES
     document = _read_document(path, "revoked") if path.exists() else {}

@@ -36,13 +36,10 @@ _NO_SLUG = re.compile(r"[^a-z0-9.]+")
 def build(root: Path, site: Path, day: date) -> list[Entry]:
     """Verify every folder of a registry, and write its site for a day; return the certifications.
 
-    Args:
-        root: root of the registry.
-        site: a folder that is absent or empty.
-        day: the day on which the site shows the certifications as valid or expired.
+    `site`: a folder that is absent or empty.
+    `day`: the day on which the site shows the certifications as valid or expired.
 
-    Raises:
-        RegistryError: the registry's own files cannot be read, or the site cannot be written.
+    Raises RegistryError: the registry's own files cannot be read, or the site cannot be written.
     """
     registry_policy, notices = policy.read(root), policy.read_notices(root)
     make_empty_folder(site, RegistryError)
@@ -77,7 +74,7 @@ def _render_files(certifications: Sequence[Entry], registry_policy: Policy, day:
     feed_items = list_feed_items(verified, registry_policy)
     updated = feed_items[0].updated if feed_items else EPOCH
     yield "feed.xml", templates.get_template("feed.xml.jinja").render(**shared, items=feed_items, updated=updated)
-    yield "index.json", _format_json(_build_json_index(listed, refused, registry_policy))
+    yield "index.json", json.dumps(_build_json_index(listed, refused, registry_policy), indent=1) + "\n"
     page = templates.get_template("certification.html.jinja")
     for entry in verified:
         yield entry.page, page.render(**shared, up="../../", entry=entry, badge=Markup(_draw_badge(entry)))  # noqa: S704 - our own
@@ -150,10 +147,6 @@ def _build_index_entry(entry: Entry, product: Product) -> dict[str, Any]:
         "requirements": tallies,
         "manifest": members,
     }
-
-
-def _format_json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=1) + "\n"
 
 
 # --- products ---------------------------------------------------------------------------------------------------------

@@ -49,10 +49,8 @@ def render_svg(view: View) -> str:
 def draw_badge(message: str, color: str, title: str) -> str:
     """Return a badge as SVG.
 
-    Args:
-        message: the text on the right side, a few words.
-        color: six hexadecimal digits.
-        title: the alternative text.
+    `message`: the text on the right side, a few words.
+    `color`: six hexadecimal digits.
     """
     label_length, message_length = _estimate_width(LABEL), _estimate_width(message)
     left, right = label_length + 2 * PADDING, message_length + 2 * PADDING

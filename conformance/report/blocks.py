@@ -83,13 +83,7 @@ class Block:
 
 
 def build_blocks(checks: Sequence[ReportRow], *outcomes: str, patterns: Sequence[Pattern] = ()) -> list[Block]:
-    """Return a block for each requirement that is unmet in rows with these outcomes, most urgent first.
-
-    Args:
-        checks: the rows of the run.
-        outcomes: the outcomes of rows to include.
-        patterns: the failure patterns of the report.
-    """
+    """Return a block for each requirement that is unmet in rows with these outcomes, most urgent first."""
     missing = [check for check in checks if check["outcome"] in outcomes and check["failure"]]
     dedicated = {find_requirement(check) for check in missing if not _is_golden(check)}
     judged = _count_judged_rows(checks)

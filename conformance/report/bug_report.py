@@ -45,13 +45,9 @@ class FailedRow:
     """A row that does not meet a requirement, from a report or from a folder of evidence.
 
     Attributes:
-        check: the id of the check.
-        row: the id of the row.
-        url: the URL of the server.
         failure: the member `failure` of the row in the JSON report.
         exchanges: the number of requests that the row sent; 0 if unknown.
         folder: the row's folder in `--conformance-evidence`, or None.
-        models: the name of the model that fills each role.
         grpc: the gRPC address of the server, as a URL; empty if there is none.
     """
 
@@ -96,9 +92,7 @@ class Bug:
 
     Attributes:
         server: the name and version of the server; empty if the server reports none.
-        requirement: the unmet requirement.
         rows: the rows that do not meet it, at least one.
-        suite: the version of the suite that judged.
         role: the model role of the example; None if the example uses no model, or a deployed model of the server.
         case: the row of the example in this version of the suite, or None.
         same_cause: further unmet requirements whose failing rows all fit a failure pattern that violates this one.
@@ -155,11 +149,7 @@ def describe_symptom(requirement: Requirement) -> str:
 
 
 def render(bug: Bug) -> str:
-    """Return the bug report as Markdown.
-
-    Raises:
-        ValueError, OSError: the evidence of the example cannot be read.
-    """
+    """Return the bug report as Markdown. Raises ValueError, OSError: the evidence of the example cannot be read."""
     example = bug.example
     sent = example.failure["sent"]
     sections = (

@@ -15,14 +15,7 @@ MAX_SHOWN_ROWS = 6  # row labels per line
 
 
 def format_header(client: Introduction, command: str, transports: Sequence[str], profile: str) -> list[str]:
-    """Return the header lines of a run against a client.
-
-    Args:
-        client: the description that the adapter gives of the client.
-        command: the command of the adapter.
-        transports: the judged transports.
-        profile: the profile of the run.
-    """
+    """Return the header lines of a run against a client."""
     language = f" ({escape_text(client.language, 60)})" if client.language else ""
     return [
         f"client      {' '.join(escape_text(part, 60) for part in (client.name, client.version) if part)}{language}",

@@ -83,9 +83,7 @@ class Comparison:
     Attributes:
         words: the nouns and labels for servers, or for clients.
         titles: the servers or clients, one for each column.
-        facts: facts about each run as a whole.
         steps: for each two consecutive versions of a server or client, the changed requirements.
-        areas: the requirements of each area.
         advice, failures, stuck: for each column, the rows that are advisory, failed, and blocked or in error.
         terms: the words in the counts of MUSTs and SHOULDs that the legend explains, such as "not judged".
         is_whole: whether the comparison is complete; otherwise it contains differences only.
@@ -115,11 +113,9 @@ class Comparison:
 def compare(reports: Sequence[tuple[str, Report]]) -> Comparison:
     """Compare reports side by side.
 
-    Args:
-        reports: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
+    `reports`: pairs of a file name, without folder and suffix, and its report; all of servers, or all of clients.
 
-    Raises:
-        UserError: some reports are of servers, and some of clients.
+    Raises UserError: some reports are of servers, and some of clients.
     """
     bodies = [report for _, report in reports]
     parties = {find_party(report) for report in bodies}
@@ -196,10 +192,6 @@ def count_represented_rows(row: ReportRow) -> int:
     return row.get("count", 1)
 
 
-def _format_suite(report: Report) -> Cell:
-    return Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})")
-
-
 def _format_options(report: Report) -> Cell:
     options = report["options"]
     switches = [name for name in ("strict", "dangerous") if options.get(name)]
@@ -217,13 +209,10 @@ FACTS: Mapping[str, Callable[[Report], Cell]] = {
         "; ".join(f"{p['name']} {p['version']}: {p['verdict']}" for p in report.get("packs", ())) or "0"
     ),
     "roles": lambda report: Cell(str(len(report["target"]["roles"]))),
-    "suite": _format_suite,
+    "suite": lambda report: Cell(f"{report['suite']['version']} ({report['suite']['digest'][:8]})"),
     "profile": _format_options,
     "date": lambda report: Cell(report["started"][:10]),
 }
-
-
-# --- requirements -----------------------------------------------------------------------------------------------------
 
 
 def _group_by_area(reports: Sequence[Report]) -> dict[str, list[RequirementOutcomes]]:

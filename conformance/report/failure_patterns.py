@@ -49,9 +49,7 @@ def find_patterns(results: Sequence[CheckResult]) -> list[Pattern]:
 def _explain_failures(failed: Sequence[tuple[SentRequests, str]], sent: Sequence[SentRequests]) -> list[Pattern]:
     """Return a few patterns that explain nearly all rows that failed in the same way, or an empty list.
 
-    Args:
-        failed: the requests of each of these rows, and its unmet requirement.
-        sent: the requests of all rows.
+    `failed`: the requests of each of these rows, and its unmet requirement.
     """
     over, answer = failed[0][0]["over"], failed[0][0]["answer"]
     others = [one for one in sent if one["over"] == over and one["answer"] != answer]

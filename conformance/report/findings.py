@@ -21,7 +21,6 @@ class Group:
 
     Attributes:
         requirement: the unmet requirement; for rows without a verdict, the first requirement of the check.
-        source: the source of the requirement according to the report.
         sources: its sources in the installed ledger; empty if the report names another source.
         page: the URL of the requirement's page; empty if the requirement has no page.
         explain: the command that explains the requirement; empty if this version of the suite has no such requirement.
@@ -68,11 +67,7 @@ def find_requirement(check: ReportRow) -> str:
 
 
 def get_failure(check: ReportRow) -> Failure:
-    """Return the failure of a row that has one.
-
-    Raises:
-        ValueError: the row has none.
-    """
+    """Return the failure of a row that has one. Raises ValueError: the row has none."""
     if check["failure"] is None:
         raise ValueError(f"{format_label(check)} has no failure")
     return check["failure"]
@@ -81,9 +76,7 @@ def get_failure(check: ReportRow) -> Failure:
 def list_texts(failure: Failure, *, has_json: bool = True) -> list[tuple[str, str]]:
     """Return the labels and texts of a failure, in the order shown.
 
-    Args:
-        failure: the failure.
-        has_json: whether to include the JSON of the request and of the answer.
+    `has_json`: whether to include the JSON of the request and of the answer.
     """
     request, answer = (failure.get("request"), failure.get("answer")) if has_json else (None, None)
     texts = {

@@ -64,8 +64,7 @@ def escape_property(text: str) -> str:
 def summarize(report: Report, environment: Mapping[str, str]) -> None:
     """Append the Markdown page to the step summary, within its size limit; do nothing if there is no summary file.
 
-    Raises:
-        OSError: the file cannot be written.
+    Raises OSError: the file cannot be written.
     """
     name = environment.get("GITHUB_STEP_SUMMARY")
     if not name:

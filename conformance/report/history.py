@@ -88,8 +88,7 @@ class Product:
 def build_history(reports: Iterable[tuple[str, Report]]) -> list[Product]:
     """Return the products sorted by name, each with its runs sorted by day and version.
 
-    Args:
-        reports: pairs of a file name and its report.
+    `reports`: pairs of a file name and its report.
     """
     products: dict[str, list[tuple[str, Report]]] = {}
     for file, report in reports:

@@ -67,17 +67,13 @@ def build(
 ) -> Report:
     """Return the report as plain data.
 
-    Args:
-        conclusion: the conclusion of the run.
-        discovery_result: the discovery result of the target.
-        url: the URL of the target, without credentials.
-        grpc: the gRPC address of the target; empty if it was not judged over gRPC.
-        options: the options that affect the verdict.
-        seed: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names.
-        started: a UTC time in ISO 8601, like `finished`.
-        finished: the time of the last check.
-        party: the judged party; only a report of a client contains it.
-        about: further members of the report's object `target`.
+    `url`: the URL of the target, without credentials.
+    `grpc`: the gRPC address of the target; empty if it was not judged over gRPC.
+    `seed`: the Hypothesis seed of an exploring run; otherwise the seed that chooses client names.
+    `started`: a UTC time in ISO 8601, like `finished`.
+    `finished`: the time of the last check.
+    `party`: the judged party; only a report of a client contains it.
+    `about`: further members of the report's object `target`.
     """
     results, coverage, verdict = conclusion.results, conclusion.coverage, conclusion.verdict
     requirements = verdicts.conclude_requirements(results, party, coverage.gaps)

@@ -38,7 +38,6 @@ class Column:
         version: the version; empty if none is reported.
         key: the unique name and version in the anchors of the column's cells.
         verdict: the verdict of the report, which determines the color of the column.
-        musts, shoulds: the outcomes of the requirements of each level.
         transports, scope: the scope of the report, in two words and as a sentence.
     """
 
@@ -61,7 +60,6 @@ class Cell:
     Attributes:
         column_index: the index of the cell's column.
         kind: an outcome, or the reason for having none; it determines the mark and the color.
-        word, meaning: the outcome in words.
         anchor: the address of the cell within the page.
         unmet, judged: the numbers of rows that do not meet the requirement, and that have a verdict on it.
         lines: the rows that need an explanation; equivalent rows are merged.
@@ -108,7 +106,6 @@ class Row:
         anchor: the address of the row within the page.
         page: the URL of the requirement's page; empty if the requirement has no page.
         explain: the command that explains the requirement; empty if this version of the suite has no such requirement.
-        sources: the sentences of the documents.
     """
 
     id: str
@@ -175,8 +172,7 @@ def sort_versions(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, Repo
     for stem, report in reports:
         order.setdefault(_name_server(stem, report), len(order))
     return sorted(
-        reports,
-        key=lambda pair: (order[_name_server(*pair)], parse_version(pair[1]["target"]["version"] or "")),
+        reports, key=lambda pair: (order[_name_server(*pair)], parse_version(pair[1]["target"]["version"] or ""))
     )
 
 

@@ -21,7 +21,7 @@ from conformance.report.matrix import Matrix
 from conformance.report.page_html import MARKS, compute_csp_hash, render_prose
 from conformance.report.requirement_changes import format_outcome
 from conformance.report.simple_page import build_environment, compute_parts
-from conformance.spec.text import escape_text, join_some
+from conformance.spec.text import join_some
 
 FOLDER = Path(__file__).parent / "templates" / "matrix"
 MAX_TEXT_CHARS = 1000
@@ -84,7 +84,7 @@ def _render(name: str, matrix: Matrix, **more: Any) -> str:
 
 @cache
 def _build_environment() -> jinja2.Environment:
-    environment = build_environment().overlay(finalize=_remove_control_characters)
+    environment = build_environment(max_chars=MAX_TEXT_CHARS)
     environment.filters |= {
         "prose": render_prose,
         "place": anchors.encode_name,
@@ -93,11 +93,6 @@ def _build_environment() -> jinja2.Environment:
         "capitalized": lambda text: text[:1].upper() + text[1:],
     }
     return environment
-
-
-def _remove_control_characters(value: Any) -> Any:
-    """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
-    return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _list_filters(matrix: Matrix) -> dict[str, list[str]]:

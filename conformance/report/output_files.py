@@ -22,8 +22,7 @@ from conformance.spec.user_error import UserError
 class OutputWriter:
     """Writes output files, and remembers which of them cannot be written.
 
-    Attributes:
-        faults: a line for each failed write, printed beside the verdict: here it would end a line of progress.
+    `faults`: a line for each failed write, printed beside the verdict: here it would end a line of progress.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -54,8 +53,7 @@ def convert_write_errors(path: Path, error: type[UserError] = UserError) -> Iter
 def write_atomically(path: Path, text: str) -> None:
     """Write a temporary file and rename it, so that the file is always complete.
 
-    Raises:
-        OSError: the file cannot be written; the temporary file is removed.
+    Raises OSError: the file cannot be written; the temporary file is removed.
     """
     partial = path.with_name(path.name + ".partial")
     try:
@@ -69,8 +67,7 @@ def write_atomically(path: Path, text: str) -> None:
 def make_empty_folder(folder: Path, error: type[UserError]) -> None:
     """Create a folder, or accept an existing empty folder.
 
-    Raises:
-        UserError: of the given type: the folder is not empty, or cannot be created.
+    Raises UserError: of the given type: the folder is not empty, or cannot be created.
     """
     with convert_write_errors(folder, error):
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,13 +105,9 @@ def update_baseline(
 ) -> Baseline:
     """Update a baseline file and return the new baseline; a partial run changes nothing.
 
-    Args:
-        path: the baseline file, which need not exist.
-        baseline: the current contents of the file.
-        results: the results of the run, with the baseline applied.
-        writer: writes the file.
-        is_whole: whether all expected rows ran.
-        left_out: the rows that the profile leaves out.
+    `path`: the baseline file, which need not exist.
+    `results`: the results of the run, with the baseline applied.
+    `is_whole`: whether all expected rows ran.
     """
     from conformance.judging import baseline_file  # lazy: few runs need it and its TOML editor
 

@@ -23,11 +23,7 @@ SHOWN_DIGITS = 12  # of a digest
 class PackResults:
     """The results of a pack.
 
-    Attributes:
-        entry: the entry of the report.
-        blocks: the unmet MUSTs by requirement.
-        advised: the unmet SHOULDs by requirement.
-        stuck: the rows that are blocked or in error, by reason.
+    `stuck`: the rows that are blocked or in error, by reason.
     """
 
     entry: PackEntry
@@ -66,11 +62,8 @@ def from_report(report: Report) -> list[PackResults]:
 def format_lines(found: PackResults, rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield the terminal output: the verdict, each requirement, and a block for each that is not met.
 
-    Args:
-        found: the results of a pack.
-        rerun: the command that runs the suite again.
-        max_blocks: the maximum number of full blocks; None shows all.
-        is_quiet: whether to show only the line with the verdict.
+    `max_blocks`: the maximum number of full blocks; None shows all.
+    `is_quiet`: whether to show only the line with the verdict.
     """
     verdict = found.entry["verdict"]
     style = {CONFORMANT: Style.HEAD, NONCONFORMANT: Style.BAD}.get(verdict, Style.WARNING)

@@ -100,7 +100,7 @@ def render(view: View) -> str:
 
 @cache
 def _load_template() -> jinja2.Template:
-    environment = build_environment().overlay(finalize=_remove_control_characters)
+    environment = build_environment(max_chars=MAX_TEXT_CHARS)
     environment.filters |= {
         "prose": render_prose,
         "brief": summarize_message,
@@ -120,11 +120,6 @@ def _read_inline_file(name: str) -> Markup:
 def compute_csp_hash(text: str) -> str:
     """Return the hash source of a style or script for the Content Security Policy."""
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _remove_control_characters(value: Any) -> Any:
-    """Remove control characters from a text and shorten it; Jinja2 escapes HTML."""
-    return escape_text(value, MAX_TEXT_CHARS) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def render_prose(text: str) -> Markup:

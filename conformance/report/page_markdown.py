@@ -31,8 +31,7 @@ MAX_TEXT_CHARS = 20_000
 class Section:
     """A section of the page, a list of pieces; pieces beyond the size limit are left out.
 
-    Attributes:
-        names: the singular and the plural noun for a piece, such as "failure" and "failures".
+    `names`: the singular and the plural noun for a piece, such as "failure" and "failures".
     """
 
     title: str
@@ -171,10 +170,7 @@ def _build_sections(view: View) -> Sequence[Section]:
     return (
         Section("Failures", "", [_format_group(view, group) for group in view.failures], ("failure", "failures")),
         Section(
-            "Not judged: blocked or in error",
-            "",
-            [_format_group(view, group) for group in view.stuck],
-            ("row", "rows"),
+            "Not judged: blocked or in error", "", [_format_group(view, group) for group in view.stuck], ("row", "rows")
         ),
         Section("Advice", "", list(map(_format_advice, view.advice)), ("piece of advice", "pieces of advice")),
         _build_robustness_section(view),
@@ -298,9 +294,6 @@ def _format_must(entry: Requirement) -> str:
 
 def _format_unjudged_reason(reason: str, rows: Sequence[ReportRow]) -> str:
     return f"- {code(reason, 400)}: {len(rows)} row{'s' if len(rows) > 1 else ''}"
-
-
-# --- text ----------------------------------------------------------------------------------------------------------
 
 
 def render_prose(sentence: str) -> str:

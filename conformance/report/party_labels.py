@@ -17,7 +17,6 @@ class PartyLabels:
         judged: the noun for the party, "server" or "client".
         target: the label of the addresses.
         offers: the label of the extensions that the server offers, or the client uses.
-        title: the title of a page that compares several reports.
         meanings: meanings of outcomes that differ from those for a server.
     """
 

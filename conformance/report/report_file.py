@@ -31,14 +31,11 @@ class ReportError(UserError):
 def read(path: Path, *, is_whole: bool = True) -> Report:
     """Read a report from a file, which may be compressed with xz.
 
-    Args:
-        path: the file.
-        is_whole: whether the caller needs every row; if not, the file may also be the summary of a report. An entry
-            of a summary with a `count` represents that number of rows.
+    `is_whole`: whether the caller needs every row; if not, the file may also be the summary of a report. An entry
+    of a summary with a `count` represents that number of rows.
 
-    Raises:
-        ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although
-            every row is needed.
+    Raises ReportError: the file cannot be read, is not a report, has another schema version, or is a summary although
+    every row is needed.
     """
     report = _parse_file(path)
     if not isinstance(report, dict) or "schema" not in report or "suite" not in report:
@@ -57,8 +54,7 @@ def read(path: Path, *, is_whole: bool = True) -> Report:
 def read_folder(folder: Path) -> list[tuple[str, Report]]:
     """Read every report, or summary of one, in a folder; return each with the name of its file without suffixes.
 
-    Raises:
-        ReportError: see `read`.
+    Raises ReportError: see `read`.
     """
     paths = sorted(folder.glob("*.json*"))
     return [(path.name.partition(".json")[0], read(path, is_whole=False)) for path in paths]

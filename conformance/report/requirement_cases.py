@@ -16,11 +16,7 @@ from conformance.spec.verdict import conclude_requirements, find_outcome, group_
 Status = Literal["passed", "failed", "skipped"]
 
 # The status of a requirement by verdict, unless one of its rows fails the run.
-_STATUS: Mapping[Outcome, Status] = {
-    Outcome.PASS: "passed",
-    Outcome.OBSERVED: "passed",
-    Outcome.ADVISORY: "passed",
-}
+_STATUS: Mapping[Outcome, Status] = {Outcome.PASS: "passed", Outcome.OBSERVED: "passed", Outcome.ADVISORY: "passed"}
 _FAILING = (Outcome.FAIL, Outcome.FIXED, Outcome.ERROR)
 
 
@@ -29,7 +25,6 @@ class Case:
     """The test case of one requirement.
 
     Attributes:
-        name: the id and statement of the requirement.
         message: one line; empty for a case that passed.
         text: for a failed case, its failing rows; the first row of each check has all details.
         duration: the seconds of the rows whose first requirement is this one, so that durations add up to the total.
@@ -49,10 +44,7 @@ class Case:
 def build_cases(results: Sequence[CheckResult], rerun: str, party: Party = Party.SERVER) -> list[Case]:
     """Return a case for each requirement that a row of the run tests, in the order of the ledger.
 
-    Args:
-        results: the results of the run, with the baseline applied if there is one.
-        rerun: the command that runs the suite again.
-        party: the judged party.
+    `results`: the results of the run, with the baseline applied if there is one.
     """
     rows = group_by_requirement(results)
     of_packs = [entry for name in rows if (entry := ledger.get_requirement(name)).is_of_pack]

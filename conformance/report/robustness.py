@@ -22,7 +22,6 @@ class Robustness:
     """The results of the robustness rows of a run, whose requests are hostile.
 
     Attributes:
-        held: the number of rows that the server passed.
         of: the number of rows that were judged: passed and failed.
         open: the number of rows that ran without a verdict: blocked or in error.
         blocks: the failed rows, by requirement.
@@ -62,11 +61,9 @@ def from_report(report: Report) -> Robustness | None:
 def format_lines(found: Robustness | None, rerun: str, *, max_blocks: int | None, is_quiet: bool) -> Iterator[Line]:
     """Yield the terminal output: the numbers, and a block for each unmet requirement.
 
-    Args:
-        found: the results; None if robustness was not tested.
-        rerun: the command that runs the suite again.
-        max_blocks: the maximum number of full blocks; None shows all.
-        is_quiet: whether to show only the line with the numbers.
+    `found`: the results; None if robustness was not tested.
+    `max_blocks`: the maximum number of full blocks; None shows all.
+    `is_quiet`: whether to show only the line with the numbers.
     """
     if found is None:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from conformance.report import markdown
 from conformance.spec.text import escape_text
@@ -107,7 +107,6 @@ class Table:
     Attributes:
         label: the accessible name, for screen readers.
         lead: the number of leading columns that identify a row; HTML merges these columns into one.
-        style: a CSS class of the page.
     """
 
     label: str
@@ -143,15 +142,17 @@ def render_html(page: SimplePage) -> str:
     return build_environment().get_template("simple_page.html.jinja").render(page=page)
 
 
-def build_environment(*packages: str) -> jinja2.Environment:
+def build_environment(*packages: str, max_chars: int | None = None) -> jinja2.Environment:
     """Create a Jinja2 environment that escapes every text and rejects undefined variables.
 
-    Its filter `safe_text` replaces control characters in a text.
-
-    Args:
-        packages: further packages with templates, in addition to this one.
+    Its filter `safe_text` replaces control characters in a text. `packages` have further templates. With `max_chars`,
+    control characters are removed from every text, and long texts are shortened.
     """
     import jinja2
+    from markupsafe import Markup
+
+    def remove_control_characters(value: Any) -> Any:
+        return escape_text(value, max_chars or 0) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("conformance.report", *packages)]),
@@ -160,6 +161,7 @@ def build_environment(*packages: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=remove_control_characters if max_chars else None,
     )
     environment.filters["safe_text"] = escape_text
     environment.filters["block_type"] = lambda block: type(block).__name__

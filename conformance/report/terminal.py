@@ -256,11 +256,9 @@ def _format_deployments(coverage: Coverage) -> Iterator[str]:
 def format_verdict(report: Report | None, conclusion: Conclusion, name: str, offered: Collection[str]) -> str:
     """Return the last line of a run; with a baseline it includes the result of the gate.
 
-    Args:
-        report: the report of the run; None if nothing was judged.
-        conclusion: the conclusion of the run.
-        name: the name of the server or client, or its URL.
-        offered: the judged extensions; only `protocol` if no extension is judged.
+    `report`: the report of the run; None if nothing was judged.
+    `name`: the name of the server or client, or its URL.
+    `offered`: the judged extensions; only `protocol` if no extension is judged.
     """
     verdict, found = conclusion.verdict, conclusion.gate
     why = escape_text("; ".join(verdict.why), MAX_REASON_CHARS)

@@ -28,10 +28,8 @@ LABEL_WIDTH = 16  # the column in which the texts of a block begin
 def format_failures(blocks: Sequence[Block], rerun: str, *, max_blocks: int | None = MAX_BLOCKS) -> Iterator[Line]:
     """Yield a block for each unmet requirement.
 
-    Args:
-        blocks: the unmet requirements.
-        rerun: the command that runs the suite again; empty if there is none.
-        max_blocks: the maximum number of full blocks; each further block is one line. None shows all in full.
+    `rerun`: the command that runs the suite again; empty if there is none.
+    `max_blocks`: the maximum number of full blocks; each further block is one line. None shows all in full.
     """
     for number, block in enumerate(blocks[:max_blocks], 1):
         yield from _format_block(number, block, rerun)

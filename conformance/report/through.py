@@ -45,10 +45,7 @@ class ThroughComparison:
 
     Attributes:
         effects: the rows that differ, by effect and requirement, in this order.
-        unmet: requirements that are met in neither run.
         uncertain: MUSTs that are met directly and not judged through the gateway, or in error directly.
-        changes: what differs between the answers.
-        pairs: the compared exchanges by scope.
     """
 
     effects: Mapping[tuple[Effect, str], Sequence[RowPair]]
@@ -141,11 +138,9 @@ def compare(
 ) -> ThroughComparison:
     """Compare a run through a gateway with a run directly against the server.
 
-    Args:
-        direct: the report of the run without the gateway.
-        through: the report of the run through it.
-        pairs: the exchanges of both runs: see `pair_calls`.
-        again: the report of a second run without the gateway; what is not met in it counts as not met directly.
+    `direct`: the report of the run without the gateway.
+    `pairs`: the exchanges of both runs: see `pair_calls`.
+    `again`: the report of a second run without the gateway; what is not met in it counts as not met directly.
     """
     before, verdicts = _map_rows(direct), map_verdicts(direct)
     if again:

@@ -51,7 +51,6 @@ class ReportSection:
     """An extension, or an area of one, with its counts by outcome.
 
     Attributes:
-        counts: the number of rows by outcome.
         absence: the reason why an extension is not judged, such as "not offered".
         musts: for an extension, the met and applicable MUSTs by concern, such as `3/4`.
     """
@@ -120,14 +119,11 @@ class View:
     """All contents of the pages of a report.
 
     Attributes:
-        report: the JSON report itself.
         words: the nouns and labels for servers, or for clients.
         blocks: the unmet MUSTs by requirement, most urgent first.
         advised: the unmet SHOULDs by requirement, in the same order.
-        stuck: the rows that are blocked or in error.
         unjudged: the rows that do not apply, by reason.
         robustness: the results of hostile requests; None if none were sent.
-        packs: the results of packs.
         not_run: a note that some rows did not run; empty if all ran.
     """
 

@@ -26,19 +26,11 @@ def to_object_array(elements: Sequence[bytes], shape: Sequence[int] | None = Non
     return array if shape is None else array.reshape(tuple(shape))
 
 
-def _compute_identity(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    return list(inputs.values())
-
-
 def _compute_cast(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [
         array.astype(DATATYPES[output.datatype].dtype)
         for array, output in zip(inputs.values(), role.outputs, strict=True)
     ]
-
-
-def _compute_sum_and_difference(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    return [inputs["A"] + inputs["B"], inputs["A"] - inputs["B"]]
 
 
 def _compute_lengths(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
@@ -78,10 +70,6 @@ def _add_version(role: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     return [inputs["INPUT"] + DATATYPES["INT32"].dtype.type(int(role.versions[-1]))]
 
 
-def _compute_documented_binary(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    return [_stack_pairs(inputs["input1"], inputs["input0"]).astype("<f4")]
-
-
 def _compute_documented_mixed(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
     total = inputs["input0"].astype("<f4") + inputs["input1"].astype("<f4")
     return [_stack_pairs(inputs["input2"], inputs["input0"]).astype("<f2"), total]
@@ -97,14 +85,10 @@ def _compute_documented_all_outputs(_: Role, inputs: Mapping[str, Array]) -> Seq
     return [np.array([[a, b], [b, a], [0, 0]], "<f4").astype("<f2"), np.array([[a, b], [b, a]], "<f4")]
 
 
-def _compute_documented_raw(_: Role, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    return [inputs["input"][:3].reshape(3, 1), inputs["input"][1:].reshape(3, 1)]
-
-
 COMPUTE: Mapping[str, Compute] = {
-    "identity": _compute_identity,
+    "identity": lambda _, inputs: list(inputs.values()),
     "cast": _compute_cast,
-    "add_sub": _compute_sum_and_difference,
+    "add_sub": lambda _, inputs: [inputs["A"] + inputs["B"], inputs["A"] - inputs["B"]],
     "length": _compute_lengths,
     "weighted_sum": _compute_weighted_sum,
     "emit": _compute_counted_outputs,
@@ -112,8 +96,8 @@ COMPUTE: Mapping[str, Compute] = {
     "table": _compute_table_lookup,
     "transpose": _compute_transposed,
     "add_version": _add_version,
-    "documented_binary": _compute_documented_binary,
+    "documented_binary": lambda _, inputs: [_stack_pairs(inputs["input1"], inputs["input0"]).astype("<f4")],
     "documented_mixed": _compute_documented_mixed,
     "documented_all_outputs": _compute_documented_all_outputs,
-    "documented_raw": _compute_documented_raw,
+    "documented_raw": lambda _, inputs: [inputs["input"][:3].reshape(3, 1), inputs["input"][1:].reshape(3, 1)],
 }

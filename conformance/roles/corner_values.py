@@ -168,8 +168,7 @@ def from_bits(name: str, datatype: str, bits: Sequence[int]) -> Tensor:
 def make_corner_tensor(name: str, datatype: str, group: str) -> Tensor:
     """Return the corner values of a group of an integer or floating-point datatype as a one-dimensional tensor.
 
-    Raises:
-        KeyError: the datatype has no such group.
+    Raises KeyError: the datatype has no such group.
     """
     if datatype in INTEGER_CORNERS:
         return Tensor.from_values(name, datatype, list(INTEGER_CORNERS[datatype][group]))

@@ -20,13 +20,9 @@ class GrpcCase:
     """A golden gRPC call and its expected answer.
 
     Attributes:
-        name: the name of the case.
-        title: a short description.
         requirements: the ids of the requirements that the case checks; the first is the main one.
-        level: the level of the expectation.
         source: the document section that the case is taken from, or None.
         role: the role of the requested model, which is also the model name in the message.
-        body: the serialized message.
         refused: whether the server has to refuse the call.
         outputs: the exact outputs of the answer, in raw or typed contents. For a call that has to be refused: the
             outputs of a server that answers nevertheless; empty if unspecified.
@@ -47,8 +43,7 @@ class GrpcCase:
 def load_all() -> tuple[GrpcCase, ...]:
     """Return all cases, sorted by the names of their folders.
 
-    Raises:
-        FileNotFoundError: the installation is incomplete.
+    Raises FileNotFoundError: the installation is incomplete.
     """
     return tuple(_load_case(path.parent) for path in sorted((find_folder("fixtures") / "grpc").glob("*/case.json")))
 

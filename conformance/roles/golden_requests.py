@@ -37,7 +37,6 @@ class Part:
     """The binary data of one input in the body of a request.
 
     Attributes:
-        name: the name of the input.
         offset: the offset of the first byte in the body.
         size: the actual number of bytes; the JSON of an invalid case may declare another size.
         values: the elements in row-major order; None if the bytes do not match datatype and shape.
@@ -86,7 +85,6 @@ class Case:
 
     Attributes:
         name: the name of the case's folder, unique among all cases; an invalid case is named after its fault.
-        title: a short description.
         requirements: the ids of the requirements that the case checks; the first determines the level.
         source: the document section that the case is taken from, or None.
         role: the role of the requested model. `path` contains the model name, which is the name of the role unless the
@@ -129,18 +127,13 @@ class Case:
 def load_all() -> tuple[Case, ...]:
     """Return all cases, the valid cases first, each group sorted by name.
 
-    Raises:
-        FileNotFoundError: the installation is incomplete.
+    Raises FileNotFoundError: the installation is incomplete.
     """
     return tuple(load(path.parent) for kind in ("valid", "invalid") for path in _list_case_files(kind))
 
 
 def load(folder: Path) -> Case:
-    """Load the case in a folder.
-
-    Raises:
-        FileNotFoundError: `case.json` or a file named in it is missing.
-    """
+    """Load the case in a folder. Raises FileNotFoundError: `case.json` or a file named in it is missing."""
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     request, answer = case["request"], case["answer"]
     outputs = answer.get("outputs", answer.get("otherwise", []))

@@ -58,8 +58,6 @@ class _DimensionSizes:
 
     Attributes:
         leading: the size of a variable first dimension, unless it is the only dimension.
-        others: the size of all other variable dimensions.
-        front: dimensions to prepend.
         shift: whether to remove a variable first dimension, for servers whose requests have no batch dimension.
     """
 
@@ -153,8 +151,7 @@ def guess_inputs(specs: Sequence[TensorSpec], user_inputs: UserInputs) -> Iterat
         user_inputs: inputs from the user, which are part of every guess. If there are any, the first guess consists of
             them alone, because the other inputs of the model may be optional.
 
-    Raises:
-        UserInputError: an input of the user does not match the metadata.
+    Raises UserInputError: an input of the user does not match the metadata.
     """
     fixed = build_user_tensors(specs, user_inputs)
     if fixed:
@@ -182,13 +179,9 @@ def _build_tensor(spec: TensorSpec, shape: Shape, values: _ElementFunctions, n: 
 def build_user_tensors(specs: Sequence[TensorSpec], user_inputs: UserInputs, alternative: int = 0) -> dict[str, Tensor]:
     """Return name -> tensor for the inputs of the user.
 
-    Args:
-        specs: the inputs in the metadata.
-        user_inputs: the inputs of the user.
-        alternative: the index of the tensor to use, for inputs with several alternative tensors.
+    `alternative`: the index of the tensor to use, for inputs with several alternative tensors.
 
-    Raises:
-        UserInputError: an input of the user does not match the metadata.
+    Raises UserInputError: an input of the user does not match the metadata.
     """
     datatypes = {spec.name: spec.datatype for spec in specs}
     return {name: _build_user_tensor(name, datatypes, entry, alternative) for name, entry in user_inputs.items()}

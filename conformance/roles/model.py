@@ -36,8 +36,6 @@ class Model:
     """The model that fills a role on one target.
 
     Attributes:
-        role: the role.
-        name: the model's name on the target.
         salt: a number that changes the sample values, so that they differ between checks; 0 .. 255.
         version: the model version for the path; empty to let the target choose.
         names: the target's tensor names, where they differ from the role's.
@@ -120,8 +118,7 @@ class Model:
 
         For a deployed model without a role, return inputs that it accepts, and ignore the values.
 
-        Args:
-            values: input name -> values, or else the values of the first input.
+        `values`: input name -> values, or else the values of the first input.
         """
         by_name = values if isinstance(values, Mapping) else {self.role.inputs[0].name: values}
         return [
@@ -189,8 +186,7 @@ class Model:
     def find_classifiable_outputs(self) -> Sequence[str]:
         """Return the names of the outputs that can be classified, the most informative first.
 
-        Raises:
-            NotApplicableError: no output can be classified.
+        Raises NotApplicableError: no output can be classified.
         """
         return [spec.name for spec in self.role.outputs]
 
@@ -235,9 +231,7 @@ class Model:
     def count_classes(self, tensors: Sequence[Tensor], index: int = 0) -> int:
         """Return the number of classes of the output at this index; for a batching model, the number of one item.
 
-        Args:
-            tensors: the expected outputs.
-            index: the index of the output.
+        `index`: the index of the output.
         """
         shape = tensors[index].shape
         return prod(shape[1:] if self.role.batching else shape)
@@ -297,15 +291,13 @@ class Model:
     ) -> InferRequest:
         """Return an inference request to this model.
 
-        Args:
-            tensors: the inputs, in the order of the request; None: sample values.
-            send: how to encode inputs: `binary`, `json`, or the names of the inputs that are binary.
-            want: how to request outputs. `binary` and `json` list every output, or those of `outputs`, and set
-                `binary_data` to true or false. None omits `binary_data`.
-            outputs: the requested outputs, in order; None omits the member unless `want` is set.
-            binary_data_output: the value of the request's parameter `binary_data_output`.
-            request_id: the id of the request.
-            nested: whether JSON data are nested arrays.
+        `tensors`: the inputs, in the order of the request; None: sample values.
+        `send`: how to encode inputs: `binary`, `json`, or the names of the inputs that are binary.
+        `want`: how to request outputs. `binary` and `json` list every output, or those of `outputs`, and set
+        `binary_data` to true or false. None omits `binary_data`.
+        `outputs`: the requested outputs, in order; None omits the member unless `want` is set.
+        `binary_data_output`: the value of the request's parameter `binary_data_output`.
+        `nested`: whether JSON data are nested arrays.
         """
         tensors = self.sample() if tensors is None else tensors
         if isinstance(send, str):

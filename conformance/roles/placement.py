@@ -14,7 +14,6 @@ class Placement:
     """The model that fills a role on a target.
 
     Attributes:
-        model: the name of the model.
         version: the version of the model; empty to let the target choose.
         names: the model's tensor names, where they differ from the role's.
     """

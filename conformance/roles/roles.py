@@ -40,8 +40,7 @@ class TensorSpec:
 class Role:
     """The signature and the computation of a model that checks need; the fields are those of `roles.toml`.
 
-    Attributes:
-        pack: the pack that defines the role; empty for a role of the suite.
+    `pack`: the pack that defines the role; empty for a role of the suite.
     """
 
     name: str

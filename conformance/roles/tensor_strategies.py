@@ -61,19 +61,16 @@ def _fill_shape(pattern: Shape, sizes: Sequence[int]) -> tuple[int, ...]:
 def tensors(draw: st.DrawFn, name: str, datatype: str, shape: Shape | None = None, *, json: bool = False) -> Tensor:
     """Return a strategy for tensors of a datatype.
 
-    Args:
-        draw: the draw function of Hypothesis.
-        name: the name of each tensor.
-        datatype: a key of `DATATYPES`.
-        shape: the `pattern` of `shapes`.
-        json: whether to draw only values that JSON can represent: finite numbers, UTF-8 texts.
+    `datatype`: a key of `DATATYPES`.
+    `shape`: the `pattern` of `shapes`.
+    `json`: whether to draw only values that JSON can represent: finite numbers, UTF-8 texts.
     """
     dimensions = draw(shapes(shape, MAX_STRINGS if datatype == "BYTES" else MAX_ELEMENTS))
     count = math.prod(dimensions)
     if datatype == "BYTES":
         elements = draw(st.lists(byte_strings(json=json), min_size=count, max_size=count))
         return Tensor.from_values(name, datatype, elements, dimensions)
-    array = _from_octets(datatype, draw(_draw_octets(count * _find_element_size(datatype))), json=json)
+    array = _from_octets(datatype, draw(_draw_octets(count * (DATATYPES[datatype].size or 0))), json=json)
     return Tensor(name, datatype, dimensions, draw(_insert_corners(datatype, array, json=json)).reshape(dimensions))
 
 
@@ -86,10 +83,6 @@ def byte_strings(*, json: bool = False) -> SearchStrategy[bytes]:
         return texts | corners
     octets = st.sampled_from([element for group in BYTE_STRINGS.values() for element in group])
     return st.binary(max_size=40) | texts | corners | octets
-
-
-def _find_element_size(datatype: str) -> int:
-    return DATATYPES[datatype].size or 0
 
 
 def _draw_octets(size: int) -> SearchStrategy[bytes]:

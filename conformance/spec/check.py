@@ -106,7 +106,6 @@ class Check:
         explores: whether Hypothesis generates the requests; such checks run only under the `explore` profile.
         infers: whether the rows are blocked if the model answers no simple valid request (`Target.find_plain_refusal`).
         judges_discovery: whether the check judges the requests of discovery, so that it runs for every extension.
-        also: checks with the same body over other transports.
         only: why there is no check over the other transport, unless its requirements say so.
         suffix: what follows the name of the function if another check of the area has the same function.
     """
@@ -215,16 +214,8 @@ def check(
 ) -> Callable[[Body | BodyWithRows | Check], Check]:
     """Make a check from a body, or another check from the body of an existing check.
 
-    Args:
-        identity: the check's id.
-        requirements: ids of one or several requirements; the first is the default of an `UnmetError`.
-        role: the model role of rows that have no role themselves.
-        over: see `Check.over`.
-        explores: see `Check.explores`.
-        infers: see `Check.infers`.
-        judges_discovery: see `Check.judges_discovery`.
-        fit: see `Check.fit`.
-        only: see `Check.only`.
+    `requirements`: ids of one or several requirements; the first is the default of an `UnmetError`.
+    `role`: the model role of rows that have no role themselves. The others are attributes of `Check`.
     """
 
     def build_check(source: Body | BodyWithRows | Check) -> Check:

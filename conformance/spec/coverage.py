@@ -96,7 +96,6 @@ class Coverage:
         deployments: first a small set of models that covers these MUSTs, the largest gain first; then other models.
         waiting: the number of rows of MUSTs that have no model.
         left_out: the number of rows of MUSTs that the profile skips.
-        profile: the name of the profile.
     """
 
     gaps: Mapping[str, Gap] = field(default_factory=dict)

@@ -19,8 +19,7 @@ PACKAGE_FOLDER = Path(__file__).parents[1]
 def find_folder(name: str) -> Path:
     """Return the path of the folder `schemas` or `fixtures`.
 
-    Raises:
-        FileNotFoundError: the installation is incomplete.
+    Raises FileNotFoundError: the installation is incomplete.
     """
     for parent in (PACKAGE_FOLDER, PACKAGE_FOLDER.parent):
         if (parent / name).is_dir():

@@ -120,8 +120,7 @@ def add_sentences_of_pack(sentences: Mapping[str, Sentence]) -> None:
 def get_sentence(key: str) -> Sentence:
     """Return one sentence of the suite, or of a loaded pack.
 
-    Raises:
-        KeyError: no document has a sentence with this key; the message names the key.
+    Raises KeyError: no document has a sentence with this key; the message names the key.
     """
     found = load_sentences().get(key) or _OF_PACKS.get(key)
     if found is None:

@@ -16,8 +16,6 @@ class Extension:
     """An extension that can be judged; `discovery.offered_extensions` probes it.
 
     Attributes:
-        title: its title within a sentence.
-        model: the kind of model that a probe needs.
         listed_as: its name in server metadata; empty if servers do not list it.
         over_http: over gRPC, the name of the same extension over HTTP; empty for an extension over HTTP.
     """

@@ -42,8 +42,7 @@ def expect_installed(extra: str, feature: str) -> None:
         extra: a key of `MODULES`.
         feature: what needs the extra, for the message; for example the option that the user wrote.
 
-    Raises:
-        MissingExtraError: the extra is not installed.
+    Raises MissingExtraError: the extra is not installed.
     """
     if not is_installed(extra):
         raise MissingExtraError(describe_missing(extra, feature))

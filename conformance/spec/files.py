@@ -59,38 +59,25 @@ def read_bytes(path: Path, max_bytes: int = MAX_HANDWRITTEN_BYTES) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int = MAX_HANDWRITTEN_BYTES) -> str:
-    """Return the text of a UTF-8 file.
-
-    Raises:
-        UnreadableError: see `read_bytes`; or the file is not UTF-8.
-    """
+    """Return the text of a UTF-8 file. Raises UnreadableError: see `read_bytes`; or the file is not UTF-8."""
     octets = read_bytes(path, max_bytes)
     return convert_errors(octets.decode)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse a TOML text.
-
-    Raises:
-        UnreadableError: the text is not TOML, or exceeds the limits of the parser.
-    """
+    """Parse a TOML text. Raises UnreadableError: the text is not TOML, or exceeds the limits of the parser."""
     return convert_errors(lambda: tomllib.loads(text), "not TOML: ")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse a JSON text.
-
-    Raises:
-        UnreadableError: the text is not JSON, or exceeds the limits of the parser.
-    """
+    """Parse a JSON text. Raises UnreadableError: the text is not JSON, or exceeds the limits of the parser."""
     return convert_errors(lambda: json.loads(text), "not JSON: ")
 
 
 def convert_errors(read: Callable[[], T], prefix: str = "") -> T:
     """Call `read`, and convert exceptions that malformed data causes, such as KeyError, to `UnreadableError`.
 
-    Raises:
-        UnreadableError: `read` raised such an exception; the message begins with `prefix`.
+    Raises UnreadableError: `read` raised such an exception; the message begins with `prefix`.
     """
     try:
         return read()

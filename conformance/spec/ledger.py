@@ -28,10 +28,7 @@ from conformance.spec.user_error import UserError
 GRPC_SUFFIX = "/grpc"
 EXTENSIONS_OVER_GRPC: Mapping[str, str] = {TABLE[name].over_http: name for name in OVER_GRPC}
 # Requirements of HTTP that are a part of another requirement over gRPC.
-_GRPC_SUBSTITUTES: Mapping[str, str] = {
-    "OIP-SHAPE": "GRPC-TYPED",
-    "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc",
-}
+_GRPC_SUBSTITUTES: Mapping[str, str] = {"OIP-SHAPE": "GRPC-TYPED", "OIP-MODEL-NAME": "OIP-OUTPUT-MEMBERS/grpc"}
 FOLDER = "spec/requirements"
 # Area -> what its requirements are about, in the order of reports and pages. Each area has a file in `FOLDER`.
 AREAS: Mapping[str, str] = {
@@ -117,7 +114,6 @@ class Requirement:
     """One requirement over one transport; `requirements/README.md` explains the fields.
 
     Attributes:
-        cited: the keys of the source sentences.
         concern: the subject; None for robustness, which affects no verdict.
         page: the area whose page documents the requirement, the same for both transports; empty for that of a pack.
         note: an explanation for readers; empty if there is none.
@@ -164,8 +160,7 @@ class Requirement:
     def sources(self) -> tuple[Sentence, ...]:
         """The source sentences; loaded lazily, because a run without failures does not need them.
 
-        Raises:
-            KeyError: a sentence does not exist.
+        Raises KeyError: a sentence does not exist.
         """
         return tuple(map(get_sentence, self.cited))
 
@@ -228,8 +223,7 @@ def add_requirements_of_pack(entries: Mapping[str, Requirement]) -> None:
 def get_requirement(requirement_id: str) -> Requirement:
     """Return one requirement of the suite, or of a loaded pack.
 
-    Raises:
-        UnknownRequirementError: no requirement has this id.
+    Raises UnknownRequirementError: no requirement has this id.
     """
     ledger = load()
     found = ledger.get(requirement_id) or _OF_PACKS.get(requirement_id)

@@ -40,9 +40,6 @@ class Option:
     """An option of the suite.
 
     Attributes:
-        name: the option on a command line.
-        help: what it does.
-        metavar: the word for its value in the help.
         kind: the type of its value; `bool` for a switch, `list` for an option that may be given several times.
         choices: the values that it can have; empty if they are not limited.
         default: its value on a command line that lacks it; None also if another source can set the option.
@@ -234,9 +231,7 @@ _DEFINITIONS: Final = (
         kind=int,
     ),
     Option(
-        "--conformance-dangerous",
-        "at the end, also send requests that are known to have crashed servers",
-        kind=bool,
+        "--conformance-dangerous", "at the end, also send requests that are known to have crashed servers", kind=bool
     ),
     Option(
         "--conformance-concurrency",
@@ -379,13 +374,10 @@ def read_value(name: str, given: Any, ini: Callable[[str], Any] | None = None) -
     The environment is ignored if `oip-conformance` watches the clients of this process: it then holds the addresses to
     which these clients send their requests.
 
-    Args:
-        name: the option.
-        given: the parsed command line, as a namespace.
-        ini: returns a value of pytest's ini file by name; None if only the command line counts.
+    `given`: the parsed command line, as a namespace.
+    `ini`: returns a value of pytest's ini file by name; None if only the command line counts.
 
-    Raises:
-        UserError: the environment or the ini file has a text that is not a number.
+    Raises UserError: the environment or the ini file has a text that is not a number.
     """
     option = OPTIONS[name]
     value = option.get_value(given)
@@ -402,8 +394,7 @@ def read_value(name: str, given: Any, ini: Callable[[str], Any] | None = None) -
 def read_target_values(given: Any, ini: Callable[[str], Any] | None = None) -> dict[str, Any]:
     """Return the values of the options that a target file can set as well, by field of `TargetConfig`.
 
-    Raises:
-        UserError: see `read_value`.
+    Raises UserError: see `read_value`.
     """
     return {option.key.replace(".", "_"): read_value(option.name, given, ini) for option in _DEFINITIONS if option.key}
 
@@ -414,11 +405,7 @@ def find_given_option(given: Any, names: Iterable[str]) -> str | None:
 
 
 def expect_report_suffix(path: Path) -> str:
-    """Return the suffix that selects the format of a report.
-
-    Raises:
-        UserError: the suffix is unknown.
-    """
+    """Return the suffix that selects the format of a report. Raises UserError: the suffix is unknown."""
     for known in REPORT_SUFFIXES:
         if path.name.endswith(known):
             return known
@@ -431,8 +418,7 @@ def expect_report_suffix(path: Path) -> str:
 def list_isolation_arguments(folder: str) -> list[str]:
     """Return the arguments of a pytest run that is not affected by the user's settings, plugins and cache.
 
-    Args:
-        folder: a folder with an empty `CHILD_INI`.
+    `folder`: a folder with an empty `CHILD_INI`.
     """
     ini = os.path.join(folder, CHILD_INI)
     return ["-q", "-c", ini, f"--rootdir={folder}", "-p", "no:cacheprovider", "-p", "conformance.plugin"]

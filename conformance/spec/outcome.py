@@ -42,10 +42,7 @@ UNMET_OUTCOMES = {
 class Wording:
     """The words for an outcome in reports.
 
-    Attributes:
-        short: the word in a column or a cell.
-        long: the words after a count of rows, as in "3 failed".
-        meaning: the explanation in a legend.
+    `long`: the words after a count of rows, as in "3 failed".
     """
 
     short: str
@@ -68,9 +65,7 @@ OUTCOME_WORDINGS: Mapping[Outcome, Wording] = {
     ),
     Outcome.PASS: Wording("pass", "passed", "judged and met"),
     Outcome.NOT_APPLICABLE: Wording(
-        "n/a",
-        "n/a",
-        "the extension is not offered, no model fits, or the row is beyond a limit of the server",
+        "n/a", "n/a", "the extension is not offered, no model fits, or the row is beyond a limit of the server"
     ),
 }
 

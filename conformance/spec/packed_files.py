@@ -24,8 +24,7 @@ MAX_BRACKETS: Final = 1_000_000
 def read_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file, including line endings.
 
-    Raises:
-        UnreadableError: see `files.read_bytes`; or the file cannot be decompressed, or exceeds the limits.
+    Raises UnreadableError: see `files.read_bytes`; or the file cannot be decompressed, or exceeds the limits.
     """
     octets = read_bytes(path, MAX_RUN_FILE_BYTES)
     if octets.startswith(XZ_MAGIC):
@@ -43,12 +42,9 @@ def read_lines(path: Path) -> Iterator[bytes]:
 def read_file_bytes(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file, decompressed if necessary.
 
-    Args:
-        path: of the file.
-        max_bytes: the maximum size, both compressed and decompressed.
+    `max_bytes`: the maximum size, both compressed and decompressed.
 
-    Raises:
-        UnreadableError: see `read_lines`.
+    Raises UnreadableError: see `read_lines`.
     """
     octets = read_bytes(path, max_bytes)
     return _DecompressingStream(octets, max_bytes).read() if octets.startswith(XZ_MAGIC) else octets

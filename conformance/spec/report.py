@@ -219,9 +219,7 @@ class Pattern(TypedDict):
     Attributes:
         requests: the features, as the end of "Every request ...", such as "with BYTES in JSON".
         answer: an `AnswerKind`.
-        requirement: the requirement that the pattern violates.
         missed: requirement id -> the number of rows of the pattern that do not meet it.
-        rows: the number of rows that fail in this way.
         others: the number of rows over the same transport that got another answer; no such row has the features.
     """
 

@@ -16,7 +16,6 @@ class MessageEvidence(TypedDict):
     Attributes:
         head: the request line or status, each header, and a transport failure if any; one line each.
         length: the length of the body in bytes.
-        sha256: the digest of the body.
         body_base64: the body; absent if it is long.
         fields: the fields of the body, each with start, end and label. A tensor whose elements all have the same size
             also has the size of an element.
@@ -91,11 +90,9 @@ class CheckResult:
     """The result of one check on one row.
 
     Attributes:
-        requirements: the ids of the requirements that the row covers.
         message: one line that explains every outcome except pass and observed to people; programs read `reason`.
         reason: why the row has no verdict, or None.
         observation: the observed behaviour, or empty.
-        exchanges: the number of exchanges.
         sent: the failed inference request; if the row passed, all inference requests of the row that the server
             answered; None if there is no such request.
     """

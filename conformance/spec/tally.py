@@ -35,8 +35,6 @@ class Tally:
     """How many requirements of a level are met, not met, and so on.
 
     Attributes:
-        level: the level of the requirements.
-        met: how many were judged and are met.
         failed: how many were judged and are not met.
         in_doubt: how many have a row that was blocked or in error.
         not_judged: how many apply, but were not judged: no model, skipped by the profile, or not run.
@@ -102,12 +100,9 @@ def count_requirements(
 ) -> Tally:
     """Count the requirements of a level.
 
-    Args:
-        level: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
-        requirements: the report's entries of all requirements.
-        offered: the extensions that the target offers.
-        selected: the extensions that the user selected; empty if none.
-        party: whether the target is a server or a client.
+    `level`: `MUST`, `SHOULD`, `MAY` or `OBSERVE`.
+    `selected`: the extensions that the user selected; empty if none.
+    `party`: whether the target is a server or a client.
     """
     entries = [entry for entry in select_requirements(requirements, selected) if entry["level"] == level]
     found = [entry for entry in entries if is_judged(entry) or entry["extension"] in (PROTOCOL, *offered)]

@@ -6,8 +6,7 @@ from __future__ import annotations
 class UserError(Exception):
     """An error that the user can correct; the message is one line with the problem and, if known, the remedy.
 
-    Attributes:
-        status: the exit status of the command; 2, like usage errors of argparse.
+    `status`: the exit status of the command; 2, like usage errors of argparse.
     """
 
     status = 2

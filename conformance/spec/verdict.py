@@ -112,13 +112,11 @@ def conclude(
 ) -> Verdict:
     """Return the verdict of a run, and whether its target is interoperable.
 
-    Args:
-        results: the results of all rows that ran.
-        missing: labels of the selected rows that did not run.
-        lost: why the target has become unreachable, or None.
-        stopped: why the run ended early; empty if the run did not end early.
-        coverage: what the run did not judge.
-        is_narrowed: whether the user deselected the missing rows.
+    `missing`: labels of the selected rows that did not run.
+    `lost`: why the target has become unreachable, or None.
+    `stopped`: why the run ended early; empty if the run did not end early.
+    `coverage`: what the run did not judge.
+    `is_narrowed`: whether the user deselected the missing rows.
     """
 
     def build_verdict(counted: Sequence[CheckResult], counted_coverage: Coverage) -> Verdict:
@@ -207,12 +205,10 @@ def conclude_extensions(
 ) -> dict[str, ExtensionVerdict]:
     """Return the report's entry of each extension and of the base protocol: offered or not, verdict, and counts.
 
-    Args:
-        results: the results of all rows that ran.
-        offered: the extensions that the target offers and the run judges.
-        missing: extension -> labels of its selected rows that did not run.
-        coverage: what the run did not judge.
-        is_narrowed: see `conclude`.
+    `offered`: the extensions that the target offers and the run judges.
+    `missing`: extension -> labels of its selected rows that did not run.
+    `coverage`: what the run did not judge.
+    `is_narrowed`: see `conclude`.
     """
     extensions: dict[str, ExtensionVerdict] = {}
     for name in (PROTOCOL, *EXTENSIONS):
@@ -271,11 +267,9 @@ def conclude_requirements(
 ) -> list[RequirementEntry]:
     """Return the report's entry of every requirement of a party; its verdict is the worst outcome of its rows.
 
-    Args:
-        results: the results of all rows that ran.
-        party: the party that must meet the requirements.
-        gaps: requirement id -> its unjudged rows.
-        entries: the requirements, if not all of the suite for this party.
+    `party`: the party that must meet the requirements.
+    `gaps`: requirement id -> its unjudged rows.
+    `entries`: the requirements, if not all of the suite for this party.
     """
     rows, chosen = group_by_requirement(results), ledger.load_for_party(party) if entries is None else entries
     return [_conclude_requirement(entry, rows.get(entry.id, []), gaps.get(entry.id)) for entry in chosen]

@@ -36,7 +36,6 @@ class AnswerTimes:
 
     Attributes:
         slowest_s: the seconds that the slowest complete answer took.
-        whole_waits: the number of requests that ran into the timeout.
         short_waits: the number of calls that got no answer in a short wait.
         slowest_alone_s: the seconds that the slowest inference took of those without others in flight.
         fastest_s: path -> the seconds that the fastest inference with this path took.
@@ -94,10 +93,8 @@ class AnswerTimes:
     def find_hint(self, path: str, wait_s: float, timeout: float) -> str:
         """Return the option that helps if a wait may have ended because the server is slow, else an empty string.
 
-        Args:
-            path: the path of the request.
-            wait_s: the seconds of the wait.
-            timeout: the timeout of the run.
+        `path`: the path of the request.
+        `wait_s`: the seconds of the wait.
         """
         fastest = self.fastest_s.get(path, min(self.fastest_s.values(), default=0.0))
         proving_s = fastest * max(PROVING_ANSWERS, PROVING_ANSWERS_EACH * self.pending)
@@ -111,9 +108,7 @@ class AnswerTimes:
 class AnswerWait:
     """How long to wait for the answers of one target.
 
-    Attributes:
-        times: the answer times of the target.
-        short_s: the seconds that replace the timeout; None: the timeout applies. May change between requests.
+    `short_s`: the seconds that replace the timeout; None: the timeout applies. May change between requests.
     """
 
     times: AnswerTimes = field(default_factory=AnswerTimes)

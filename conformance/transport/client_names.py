@@ -67,10 +67,8 @@ def choose_names(seed: int | None, scope: str, refused: Collection[str] = ()) ->
 
     One of the two is the suite's own name. Without a seed, the first name is the suite's own.
 
-    Args:
-        seed: see `choose_seed`.
-        scope: the name of the row's scope.
-        refused: the common names that the server refuses: see `find_refused_names`.
+    `seed`: see `choose_seed`.
+    `refused`: the common names that the server refuses: see `find_refused_names`.
     """
     number = int.from_bytes(sha256(f"{seed} {scope}".encode()).digest()[:8])
     accepted = [client for name, client in COMMON_NAMES.items() if name not in refused]

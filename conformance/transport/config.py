@@ -67,8 +67,7 @@ class TargetConfig:
     def build_settings(self, url: str, grpc: str | None = None) -> Settings:
         """Return the settings of connections to these addresses.
 
-        Raises:
-            SettingsError: an address, a header, the certificates, the timeout or the rate cannot be used.
+        Raises SettingsError: an address, a header, the certificates, the timeout or the rate cannot be used.
         """
         if self.tls_ca and not Path(self.tls_ca).is_file():
             raise SettingsError(f"--target-ca {self.tls_ca}: no such file")
@@ -100,19 +99,14 @@ def read_options(
         ini: see `options.read_value`.
         chosen: values that override all others, by field.
 
-    Raises:
-        UserError: a header refers to a variable or a file that does not exist, or a number is none.
+    Raises UserError: a header refers to a variable or a file that does not exist, or a number is none.
     """
     values = options.read_target_values(given, ini)
     return (file or TargetConfig()).override({**values, "headers": expand_headers(values["headers"]), **chosen})
 
 
 def load_given(path: str | None) -> TargetConfig:
-    """Read the settings from the file of `--target-config`; empty without a file.
-
-    Raises:
-        SettingsError: see `load`.
-    """
+    """Read the settings from the file of `--target-config`; empty without a file. Raises SettingsError: see `load`."""
     return load(Path(path)) if path else TargetConfig()
 
 
@@ -123,9 +117,8 @@ def _parse_header_name(header: str) -> str:
 def load(path: Path) -> TargetConfig:
     """Read the settings from the file.
 
-    Raises:
-        SettingsError: the file cannot be read, is not TOML, violates the schema, or names a variable, file, role or
-            tensor that does not exist.
+    Raises SettingsError: the file cannot be read, is not TOML, violates the schema, or names a variable, file, role or
+    tensor that does not exist.
     """
     entries = read_entries(path)
     try:
@@ -137,8 +130,7 @@ def load(path: Path) -> TargetConfig:
 def read_entries(path: Path) -> dict[str, Any]:
     """Return the entries of the file unchanged, without expanding environment variables or reading other files.
 
-    Raises:
-        SettingsError: the file cannot be read, is not TOML, or violates the schema.
+    Raises SettingsError: the file cannot be read, is not TOML, or violates the schema.
     """
     try:
         entries = files.parse_toml(files.read_text(path))
@@ -160,12 +152,7 @@ def _validate_schema(entries: Mapping[str, Any]) -> None:
 def build_config(entries: Mapping[str, Any], folder: Path) -> TargetConfig:
     """Build the configuration from entries that are valid under the schema.
 
-    Args:
-        entries: the entries of a file.
-        folder: the base folder of relative file names.
-
-    Raises:
-        SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
+    Raises SettingsError: a variable is not set, a file cannot be read, or a role or tensor does not exist.
     """
     limits = drop_empty(entries.get("limits", {}))
     tls, placed = entries.get("tls", {}), entries.get("roles")

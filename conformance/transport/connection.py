@@ -138,12 +138,9 @@ class Connection:
     ) -> Exchange:
         """Read one answer to `message`; the bytes that follow the answer are kept for the next call.
 
-        Args:
-            message: the message that was sent.
-            started: the time when the exchange began, by `time.monotonic`; None: it begins now.
-            share: the number of concurrent messages, which share the limit of answer bytes.
-            note: see `Exchange.note`.
-            send_options: the options with which the message was sent.
+        `started`: the time when the exchange began, by `time.monotonic`; None: it begins now.
+        `share`: the number of concurrent messages, which share the limit of answer bytes.
+        `note`: see `Exchange.note`.
         """
         started = time.monotonic() if started is None else started
         parser, failure = AnswerParser(message.method, self._settings.max_answer // share), None
@@ -174,8 +171,7 @@ class Connection:
     def _read_answer(self, parser: AnswerParser, until: float) -> None:
         """Read an answer up to its end.
 
-        Raises:
-            BrokenAnswerError: the answer is incomplete, exceeds a limit, or is not HTTP.
+        Raises BrokenAnswerError: the answer is incomplete, exceeds a limit, or is not HTTP.
         """
         timeout = self._settings.answer_timeout
         is_complete = bool(self._surplus) and parser.feed(self._surplus)
@@ -185,8 +181,7 @@ class Connection:
     def _read(self, timeout: float, until: float) -> bytes:
         """Return the next bytes, or b"" at the end of the connection.
 
-        Raises:
-            BrokenAnswerError: nothing arrives in time, or the connection is broken.
+        Raises BrokenAnswerError: nothing arrives in time, or the connection is broken.
         """
         left = until - time.monotonic()
         try:
@@ -238,8 +233,7 @@ def open_connection(settings: Settings, number: int = 0, receive_buffer: int | N
 
     `receive_buffer` is the size of the system's receive buffer in bytes, which also limits the server's first window.
 
-    Raises:
-        UnreachableError: the connection failed.
+    Raises UnreachableError: the connection failed.
     """
     parts = urlsplit(settings.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -281,8 +275,7 @@ def _connect_socket(host: str, port: int, timeout: float, receive_buffer: int | 
 def connect(settings: Settings, receive_buffer: int | None = None) -> Iterator[Connection]:
     """Open a connection with a number of its own; close it at the end of the context. See `open_connection`.
 
-    Raises:
-        UnreachableError: the connection failed.
+    Raises UnreachableError: the connection failed.
     """
     with closing(open_connection(settings, assign_connection_number(), receive_buffer)) as connection:
         yield connection

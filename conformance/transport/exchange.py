@@ -67,7 +67,6 @@ class Exchange:
         note: how the message was sent, in words; empty if it was sent in one piece.
         code: the name of the gRPC status code; empty over HTTP.
         details: the message of the gRPC status; empty over HTTP.
-        version: the HTTP version of the answer.
         go_ahead: the reaction to `Expect: 100-continue`, if the body was held back; else None.
         send_options: the options with which the message was sent; the default if the sending function has none, and for
             exchanges read from a recording.

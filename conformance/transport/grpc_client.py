@@ -46,12 +46,9 @@ class GrpcClient:
         A call is repeated on a new connection if the kept connection turns out to be closed, or if the server reports
         that it has not processed the call.
 
-        Args:
-            message: the message to send.
-            fresh: whether to use a new connection.
+        `fresh`: whether to use a new connection.
 
-        Raises:
-            UnreachableError: the connection failed.
+        Raises UnreachableError: the connection failed.
         """
         return self.send_together([message], fresh=fresh)[0]
 
@@ -79,8 +76,7 @@ class GrpcClient:
     def cancel(self, message: Message, *, fresh: bool = False) -> Exchange:
         """Start a call and cancel it by resetting its stream; the connection stays open for the next call.
 
-        Raises:
-            UnreachableError: the connection failed.
+        Raises UnreachableError: the connection failed.
         """
         if fresh or self._connection is None or not self._connection.is_usable:
             self._open_connection()
@@ -116,8 +112,7 @@ class GrpcClient:
 
         If the connection fails, return the streams of the earlier attempt; but a single call is repeated later.
 
-        Raises:
-            UnreachableError: the connection failed, and there is only one call.
+        Raises UnreachableError: the connection failed, and there is only one call.
         """
         try:
             self._open_connection()

@@ -51,8 +51,7 @@ from conformance.transport.unreachable import UnreachableError, describe_missing
 def connect(settings: Settings) -> socket.socket:
     """Return a connected socket, with TLS if the target uses it.
 
-    Raises:
-        UnreachableError: the connection fails, or the certificate is not trusted.
+    Raises UnreachableError: the connection fails, or the certificate is not trusted.
     """
     address = settings.grpc_address
     try:
@@ -83,10 +82,8 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
 
     `socket.sendall` is not used, because it restarts its timeout with each TLS record.
 
-    Args:
-        connection: the socket.
-        octets: the bytes to send.
-        until: the deadline, on the clock of `time.monotonic`.
+    `octets`: the bytes to send.
+    `until`: the deadline, on the clock of `time.monotonic`.
 
     Raises:
         TimeoutError: the peer does not read the bytes in time.
@@ -101,8 +98,7 @@ def send_until(connection: socket.socket, octets: bytes, until: float) -> None:
 def compute_seconds_until(until: float) -> float:
     """Return the seconds until a deadline on the clock of `time.monotonic`.
 
-    Raises:
-        TimeoutError: the deadline has passed.
+    Raises TimeoutError: the deadline has passed.
     """
     seconds = until - time.monotonic()
     if seconds <= 0:
@@ -119,8 +115,7 @@ ANSWER_EVENTS = (InformationalResponseReceived, ResponseReceived, TrailersReceiv
 class GrpcConnection:
     """An HTTP/2 connection for gRPC calls, which stays open until an error.
 
-    Attributes:
-        is_usable: whether the connection accepts further calls.
+    `is_usable`: whether the connection accepts further calls.
     """
 
     def __init__(self, settings: Settings, window_bytes: int | None = None) -> None:
@@ -128,8 +123,7 @@ class GrpcConnection:
 
         `window_bytes` is the flow control window of each stream; by default it is that of the connection.
 
-        Raises:
-            UnreachableError: the connection fails.
+        Raises UnreachableError: the connection fails.
         """
         self._settings = settings
         self._socket = connect(settings)

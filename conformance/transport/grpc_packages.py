@@ -19,8 +19,7 @@ def has_grpc() -> bool:
 def expect_grpc(feature: str) -> None:
     """Raise an error if the packages for gRPC are not installed.
 
-    Raises:
-        MissingExtraError: a package is missing; the message says that `feature` needs the extra `grpc`.
+    Raises MissingExtraError: a package is missing; the message says that `feature` needs the extra `grpc`.
     """
     if not has_grpc():
         raise extras.MissingExtraError(extras.describe_missing(EXTRA, feature))

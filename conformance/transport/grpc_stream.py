@@ -27,9 +27,7 @@ class FrameError(Exception):
 class GoAway:
     """A GOAWAY frame: the peer accepts no further streams.
 
-    Attributes:
-        last: the number of the last stream that the peer may have processed.
-        code: the error code.
+    `last`: the number of the last stream that the peer may have processed.
     """
 
     last: int
@@ -39,8 +37,7 @@ class GoAway:
 def cut_frames(octets: bytearray) -> Iterator[bytes]:
     """Remove the complete frames from a buffer, and yield one at a time.
 
-    Raises:
-        FrameError: the next frame exceeds `MAX_FRAME_BYTES`; raised after the earlier frames were yielded.
+    Raises FrameError: the next frame exceeds `MAX_FRAME_BYTES`; raised after the earlier frames were yielded.
     """
     while len(octets) >= _LENGTH_BYTES:
         size = int.from_bytes(octets[:_LENGTH_BYTES], "big")
@@ -62,11 +59,7 @@ def _describe_octets(first: bytes, size: int) -> str:
 
 
 def parse_goaway(frame: bytes) -> GoAway | None:
-    """Parse a GOAWAY frame; return None for other frames.
-
-    Raises:
-        FrameError: the GOAWAY frame is too short.
-    """
+    """Parse a GOAWAY frame; return None for other frames. Raises FrameError: the GOAWAY frame is too short."""
     if frame[3] != GOAWAY_TYPE:
         return None
     payload = frame[FRAME_HEAD_BYTES:]
@@ -97,13 +90,10 @@ class Stream:
     """One call: the data to send, and the received answer.
 
     Attributes:
-        sent: the headers to send.
         body: the message to send, with its prefix.
         number: the number of the stream; 0 before the stream is opened.
         at: the offset in `body` up to which it was sent; one more after the end of the stream was sent.
         headers: the first header block of the answer.
-        trailers: the second header block of the answer.
-        data: the received data.
         reset: the code with which the server reset the stream before its end, or None.
         unprocessed: whether the server reports that it has not processed the call, so that it can be repeated.
     """

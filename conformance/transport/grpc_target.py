@@ -18,8 +18,7 @@ from conformance.wire.request import InferRequest, Message
 class GrpcTarget:
     """One target over gRPC.
 
-    Attributes:
-        over_http: the `Target` that makes the calls, even if only gRPC is judged.
+    `over_http`: the `Target` that makes the calls, even if only gRPC is judged.
     """
 
     outlives_errors = True

@@ -79,7 +79,7 @@ def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Itera
             **({"_surplus": exchange.surplus} if exchange.surplus else {}),
             **_format_failure(exchange),
             **(
-                {"_grpc": {"code": exchange.code, "details": _hide_details(exchange, settings)}}
+                {"_grpc": {"code": exchange.code, "details": credentials.hide(exchange.details, settings.secrets)}}
                 if _is_call(exchange)
                 else {}
             ),
@@ -88,10 +88,6 @@ def make_entries(call: Call, settings: Settings, bodies: BodyConverter) -> Itera
 
 def _is_call(exchange: Exchange) -> bool:
     return exchange.message.method == GRPC_METHOD
-
-
-def _hide_details(exchange: Exchange, settings: Settings) -> str:
-    return credentials.hide(exchange.details, settings.secrets)
 
 
 def _format_failure(exchange: Exchange) -> dict[str, Any]:
@@ -179,8 +175,7 @@ def format_log_line(log: Mapping[str, Any]) -> str:
 def parse_exchange(entry: Mapping[str, Any], bodies: BodyReader) -> Exchange:
     """Convert an entry to an exchange; a body that was stored only in part becomes an `Excerpt`.
 
-    Raises:
-        ValueError, LookupError, TypeError: the entry is malformed.
+    Raises ValueError, LookupError, TypeError: the entry is malformed.
     """
     validate_entry(entry)
     request, response = entry["request"], entry["response"]
@@ -264,8 +259,7 @@ _GRPC: Final[Mapping[str, Kinds]] = {"code": str, "details": str}
 def validate_entry(entry: Any) -> None:
     """Validate an entry: all members that `parse_exchange` reads must have the right types.
 
-    Raises:
-        ValueError: a member is missing or has another type; the message is one line that names the member.
+    Raises ValueError: a member is missing or has another type; the message is one line that names the member.
     """
     _expect_members(entry, "entry", _ENTRY, _OPTIONAL)
     if not isfinite(entry["time"]) or entry["time"] < 0:

@@ -25,8 +25,7 @@ _VARIABLE: Final = re.compile(r"(\$?)\$\{(?:(\w+)\})?")
 def expand_headers(headers: Iterable[str]) -> list[str]:
     """Return the headers of the command line, each as "Name: value", with expanded values.
 
-    Raises:
-        SettingsError: a variable is not set, or a file cannot be read.
+    Raises SettingsError: a variable is not set, or a file cannot be read.
     """
     return [_expand_header(header) for header in headers]
 
@@ -39,13 +38,10 @@ def _expand_header(header: str) -> str:
 def expand(value: str, setting: str, folder: Path | None = None) -> str:
     """Expand a header value.
 
-    Args:
-        value: the value that the user wrote.
-        setting: the option or setting that has the value; messages begin with it.
-        folder: the base folder of relative file names; None: the current folder.
+    `setting`: the option or setting that has the value; messages begin with it.
+    `folder`: the base folder of relative file names; None: the current folder.
 
-    Raises:
-        SettingsError: a variable is not set, or a file cannot be read.
+    Raises SettingsError: a variable is not set, or a file cannot be read.
     """
     if value.startswith("@") and not value.startswith("@@"):
         return _read_file((folder or Path()) / value[1:], setting)
@@ -55,8 +51,7 @@ def expand(value: str, setting: str, folder: Path | None = None) -> str:
 def expand_variables(text: str, setting: str) -> str:
     """Replace each ${NAME} in the text by the value of the environment variable.
 
-    Raises:
-        SettingsError: the environment has no such variable; the message begins with `setting`.
+    Raises SettingsError: the environment has no such variable; the message begins with `setting`.
     """
 
     def find_value(found: re.Match[str]) -> str:

@@ -55,8 +55,7 @@ _RESET = TransportFailure(FailureKind.CLOSED, "reset by the client")
 def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Exchange]:
     """Send the bytes, and read answers until the connection ends or `max_answers` is reached.
 
-    Raises:
-        UnreachableError: the connection failed.
+    Raises UnreachableError: the connection failed.
     """
     note = f"{octets.described} ({octets.size} bytes)"
     answers: list[Exchange] = []
@@ -81,8 +80,7 @@ def send_octets(settings: Settings, message: Message, octets: Octets) -> list[Ex
 def hold_connections(settings: Settings, pieces: Sequence[bytes]) -> Iterator[None]:
     """Open a connection for each piece, send the piece, and keep all open until the context ends.
 
-    Raises:
-        UnreachableError: the connection failed.
+    Raises UnreachableError: the connection failed.
     """
     with ExitStack() as stack:
         for piece in pieces:

@@ -37,13 +37,10 @@ class BrokenAnswerError(Exception):
 class AnswerParser:
     """Parses one answer.
 
-    Args:
-        method: the method of the request.
-        max_bytes: the maximum length of the body.
+    `max_bytes`: the maximum length of the body.
 
     Attributes:
         status: the status; None before the head is complete.
-        version: the HTTP version of the answer.
         received_bytes: the number of bytes parsed so far, with those that followed the answer.
         surplus: the bytes that followed the complete answer.
         is_kept: whether the connection stays open after the complete answer; False after HTTP/1.0 (RFC 9112 9.3).
@@ -69,8 +66,7 @@ class AnswerParser:
     def feed(self, data: bytes) -> bool:
         """Parse the next bytes, or b"" at the end of the connection; return whether the answer is complete.
 
-        Raises:
-            BrokenAnswerError: the answer is malformed, too long, or ended early.
+        Raises BrokenAnswerError: the answer is malformed, too long, or ended early.
         """
         self.received_bytes += len(data)
         if self._h11 is not None:

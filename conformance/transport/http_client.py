@@ -40,8 +40,7 @@ class _KeptConnection:
     def _send_again_if_unused(self, send_once: Callable[[], Exchange]) -> Exchange:
         """Send a message; if the kept connection has ended before its answer, send it again on a new connection.
 
-        Raises:
-            UnreachableError: the connection failed; `before` is the evidence, if the server does not come back.
+        Raises UnreachableError: the connection failed; `before` is the evidence, if the server does not come back.
         """
         kept = self._kept
         found = send_once()
@@ -63,13 +62,10 @@ class HttpClient(_KeptConnection):
         A connection is not reused after an error status, because some servers then close it without notice. A
         connection is not reused either if bytes followed the answer: they would be read as the next answer.
 
-        Args:
-            message: the message to send.
-            fresh: whether to use a new connection.
-            share: the number of concurrent messages, which share the limit of answer bytes.
+        `fresh`: whether to use a new connection.
+        `share`: the number of concurrent messages, which share the limit of answer bytes.
 
-        Raises:
-            UnreachableError: the connection failed.
+        Raises UnreachableError: the connection failed.
         """
         if fresh:
             started = time.monotonic()

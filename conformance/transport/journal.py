@@ -88,12 +88,9 @@ class Journal:
     def __call__(self, call: Call, more_members: Iterable[Mapping[str, Any]] = ()) -> None:
         """Write a call, in ASCII, because answers may contain Unicode line separators or lone surrogates.
 
-        Args:
-            call: the call.
-            more_members: further members of the call's entries, in the order of the entries.
+        `more_members`: further members of the call's entries, in the order of the entries.
 
-        Raises:
-            JournalError: the call cannot be written.
+        Raises JournalError: the call cannot be written.
         """
         entries = list(har.make_entries(call, self._settings, self._bodies))
         members = [{**entry, **more} for entry, more in zip(entries, chain(more_members, repeat({})), strict=False)]
@@ -177,18 +174,13 @@ def merge(
 ) -> None:
     """Merge the files of all journals in a folder into one archive, and delete them.
 
-    Args:
-        folder: the folder of the evidence.
-        url: the URL of the target.
-        order: scope -> the position of the scope in the run; unknown scopes come first.
-        grpc: the gRPC address as a URL; empty if gRPC was not judged.
-        party: the judged party.
-        seed: the seed of the client names: see `client_names`; None if the run has no seed.
-        options: the options of the command line that affect the recorded requests.
-        client: the judged client's description of itself; None for a server.
+    `order`: scope -> the position of the scope in the run; unknown scopes come first.
+    `grpc`: the gRPC address as a URL; empty if gRPC was not judged.
+    `seed`: the seed of the client names: see `client_names`; None if the run has no seed.
+    `options`: the options of the command line that affect the recorded requests.
+    `client`: the judged client's description of itself; None for a server.
 
-    Raises:
-        OSError: writing failed; the files of the journals remain unchanged.
+    Raises OSError: writing failed; the files of the journals remain unchanged.
     """
     parts = [_ProcessFiles(path) for path in sorted(folder.glob(f"{PART_NAME}*"))]
     log: dict[str, Any] = {
@@ -292,8 +284,7 @@ class _ProcessFiles:
 def _insert_bodies(entry: dict[str, Any], stored: IO[bytes], bodies: BodyWriter) -> dict[str, Any]:
     """Replace the references in an entry by the bodies, and return the entry.
 
-    Raises:
-        ValueError: a body is missing or damaged.
+    Raises ValueError: a body is missing or damaged.
     """
     for members, encoding in har.find_bodies(entry):
         place = members.pop("_at")

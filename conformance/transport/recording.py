@@ -7,6 +7,7 @@ in memory. An uncompressed archive that another tool wrote may have other lines;
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -33,8 +34,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Mapping[str, Any]
 
     Members that follow the entries are added to the returned `log` members after the last entry.
 
-    Raises:
-        UnreadableError: immediately or during iteration, if the file cannot be read or is not an archive.
+    Raises UnreadableError: immediately or during iteration, if the file cannot be read or is not an archive.
     """
     lines = packed_files.read_lines(path)
     first = next(lines, b"")
@@ -76,7 +76,6 @@ class Recording:
     """The recording of a run that judged a server.
 
     Attributes:
-        url: the URL of the target.
         calls: the calls by scope and index; if several processes recorded the same call, the first counts.
         times: the times of the first and the last exchange.
         grpc: the gRPC address as a URL; empty if gRPC was not judged.
@@ -95,10 +94,9 @@ class Recording:
 def load(path: Path) -> Recording:
     """Read the recording of a run that judged a server.
 
-    Raises:
-        HarError: the file cannot be read, or is not such a recording.
+    Raises HarError: the file cannot be read, or is not such a recording.
     """
-    try:
+    with convert_errors(path, "this suite"):
         log, entries = read_archive(path)
         if log.get("_party", Party.SERVER) != Party.SERVER:
             raise HarError(f"{path} is a recording of a client; it cannot be used to judge a server")
@@ -107,14 +105,22 @@ def load(path: Path) -> Recording:
         seed = int(log["_seed"]) if "_seed" in log else None
         options = tuple(map(str, log.get("_options", ())))
         return Recording(url, calls, times, str(log.get("_grpc", "")), seed, options)
+
+
+@contextmanager
+def convert_errors(path: Path, subject: str, *others: type[Exception]) -> Iterator[None]:
+    """Convert errors of reading a recording of `subject` to `HarError`, `others` among them."""
+    kinds: tuple[type[Exception], ...] = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, *others)
+    try:
+        yield
     except HarError:
         raise
     except files.NotOpenedError as error:
         raise HarError(f"{path}: {error}") from error
     except files.UnreadableError as error:
-        raise HarError(f"{path} is not a recording of this suite: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise HarError(f"{path} is not a recording of this suite: {type(error).__name__}: {error}") from error
+        raise HarError(f"{path} is not a recording of {subject}: {error}") from error
+    except kinds as error:
+        raise HarError(f"{path} is not a recording of {subject}: {type(error).__name__}: {error}") from error
 
 
 def _group_calls(entries: Iterable[Mapping[str, Any]]) -> tuple[Calls, tuple[datetime, datetime]]:

@@ -30,13 +30,9 @@ class ReferenceServer:
     def __init__(self, *options: str, packs: Sequence[str] = (), grpc: bool = False) -> None:
         """Start the server and wait until it is ready.
 
-        Args:
-            options: further command-line options.
-            packs: the installed packs whose roles it serves as well.
-            grpc: serve gRPC as well, which requires the extra.
+        `grpc`: serve gRPC as well, which requires the extra.
 
-        Raises:
-            UserError: the server did not start.
+        Raises UserError: the server did not start.
         """
         over_grpc = ["--grpc-port", "0"] if grpc else []
         # The addresses are its first lines of output. Further output would fill an unread pipe.
@@ -78,8 +74,7 @@ def serve_reference(url: str, packs: Sequence[str] = ()) -> Iterator[str]:
 
     `packs` are the installed packs whose roles it serves as well.
 
-    Raises:
-        UserError: the bundled server does not start.
+    Raises UserError: the bundled server does not start.
     """
     if url != REFERENCE:
         yield url

@@ -30,8 +30,6 @@ class Fault:
     Attributes:
         name: the value of `--fault` on the command line of the reference server.
         summary: how the server behaves with the fault, in one sentence.
-        area: the group of faults to which the fault belongs.
-        steps: the functions of the server that the fault replaces.
         breaks: ids of the requirements that the fault breaks, the main requirement first; empty if unknown.
         walks: for a fault that is only visible if a request combines two features, the kind of request with which the
             checks of the area `walk` reveal the fault; empty for other faults.
@@ -51,8 +49,7 @@ class Fault:
 def load() -> Mapping[str, Fault]:
     """Return every fault by name, in the server's order, as a read-only mapping; the first call starts the server.
 
-    Raises:
-        NoFaultsError: the server does not list its faults.
+    Raises NoFaultsError: the server does not list its faults.
     """
     command = [sys.executable, "-m", "reference_server", "--list-faults", "json"]
     try:

@@ -29,8 +29,7 @@ class PartlyRecordedError(NotRecordedError):
 class ReplayTarget(Target):
     """A target that answers from the calls of a recording.
 
-    Attributes:
-        used: scope and index of each call that was requested.
+    `used`: scope and index of each call that was requested.
     """
 
     def __init__(self, settings: Settings, calls: Mapping[tuple[str, int], Call]) -> None:

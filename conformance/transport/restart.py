@@ -21,7 +21,6 @@ class Restart:
 
     Attributes:
         command: the command from the user's own target file, for the shell; empty if there is none. It is in no report.
-        runs: how often the command has run.
         failure: why the command cannot help any more, to append to a message; empty if it can.
         output: the end of the output of the command that failed, to show on the terminal only.
     """

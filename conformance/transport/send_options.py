@@ -59,9 +59,7 @@ class SendOptions:
     """How a message is sent.
 
     Attributes:
-        version: the HTTP version.
         chunked: the offsets at which the body is cut into chunks; None: the body is sent with Content-Length.
-        chunk_format: the format of the chunks.
         segments: the offsets at which the body is cut into TCP segments; negative ones count from the end of the head.
         closing: whether the client sends `Connection: close`.
         pipelined: whether the messages of one connection are sent in one write, before any answer is read.

@@ -156,8 +156,7 @@ class Settings:
     def grpc_address(self) -> GrpcAddress:
         """The address on which the server listens for gRPC.
 
-        Raises:
-            SettingsError: the user set no gRPC address.
+        Raises SettingsError: the user set no gRPC address.
         """
         if self.grpc is None:
             raise SettingsError("--target-grpc is missing")
@@ -195,8 +194,7 @@ class Settings:
     def build_ssl_context(self) -> ssl.SSLContext:
         """Return the TLS context for https, which all connections share; it verifies certificates unless `insecure`.
 
-        Raises:
-            SettingsError: the CA file cannot be read.
+        Raises SettingsError: the CA file cannot be read.
         """
         if not self.url.startswith("https:"):
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -239,8 +237,7 @@ def make_settings(
         rate: the maximum number of requests per second; None: no limit.
         restart: see `Restart.command`.
 
-    Raises:
-        SettingsError: a URL, address or header is invalid, or the timeout or rate is out of range.
+    Raises SettingsError: a URL, address or header is invalid, or the timeout or rate is out of range.
     """
     if not 0 < timeout < 3600:
         raise SettingsError(f"--target-timeout {timeout:g}: give seconds between 0 and 3600")
@@ -266,11 +263,7 @@ def make_settings(
 
 
 def parse_grpc_address(text: str) -> GrpcAddress:
-    """Parse a gRPC address.
-
-    Raises:
-        SettingsError: the address is invalid.
-    """
+    """Parse a gRPC address. Raises SettingsError: the address is invalid."""
     hint = "give HOST:PORT, or grpcs://HOST:PORT for TLS"
     scheme, _, rest = text.rpartition("://")
     try:

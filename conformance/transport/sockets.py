@@ -103,12 +103,7 @@ def send_and_read_late(settings: Settings, message: Message) -> Exchange:
 
 
 def send_on_one_connection(
-    settings: Settings,
-    messages: Sequence[Message],
-    *,
-    pipelined: bool,
-    chunked: Collection[int],
-    pause_s: float = 0.0,
+    settings: Settings, messages: Sequence[Message], *, pipelined: bool, chunked: Collection[int], pause_s: float = 0.0
 ) -> list[Exchange]:
     """Send messages on one connection, until the server closes it; see `Target.send_on_one_connection`.
 

@@ -60,7 +60,6 @@ class Target(TargetClient):
         roles: role -> the name of the model that fills the role on this target.
         placements: role -> the version and tensor names of that model, if they differ from those of the role.
         broken_in_discovery: the broken requests of discovery: see `BrokenRequest`.
-        limits: the limits that the target file declares.
         live_transports: the judged transports, without HTTP while discovery knows that nothing is answered over HTTP.
         probes_elsewhere: the names of the probes that another process made for this one, with a good result.
         share_probe: tells other processes the name of such a probe; None if there are none.
@@ -223,8 +222,7 @@ class Target(TargetClient):
     def _measure(self, messages: Sequence[Message]) -> tuple[float, bool]:
         """Return how many seconds the answers to messages take that are sent at the same time, and whether all succeed.
 
-        Raises:
-            UnreachableError: a connection failed.
+        Raises UnreachableError: a connection failed.
         """
         self.settings.rate_limit.wait(len(messages))
         started = time.monotonic()
@@ -380,11 +378,9 @@ class Target(TargetClient):
     ) -> Reply:
         """Send the body in TCP segments, or in chunks, cut at the given offsets.
 
-        Args:
-            message: the message to send.
-            offsets: the offsets in the body; negative ones count from the end of the head.
-            chunks: the format of the chunks; None: TCP segments.
-            at_once: whether head and pieces are sent in one write instead of one write each.
+        `offsets`: the offsets in the body; negative ones count from the end of the head.
+        `chunks`: the format of the chunks; None: TCP segments.
+        `at_once`: whether head and pieces are sent in one write instead of one write each.
         """
         settings, message = self.settings, self._add_user_agent(message)
         return self._call_with_retry(

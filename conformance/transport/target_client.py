@@ -59,12 +59,10 @@ class TargetClient:
         lost: why the target has become unreachable, or None.
         has_died: see `TargetLostError`.
         last: the most recent exchange, or None.
-        answered: the transports over which any answer has ever come.
         latency: the seconds that the fastest inference during discovery took, over any transport; without one, the
             fastest answer; None before discovery.
         waited_s: the seconds spent on calls with an answer that did not come or was not complete in time.
         broken: the broken requests (`BrokenRequest`) that no row has judged yet.
-        client: the client name of messages in the current scope.
         journal: a function that records each call, or None.
     """
 
@@ -120,16 +118,13 @@ class TargetClient:
         At the end of the scope the previous list of exchanges is restored. The calls of a scope with `short_wait` or
         `raises_when_hung` are recorded at the end of the scope, or not at all after `discard_calls`.
 
-        Args:
-            name: the name under which the calls are recorded.
-            outside_rows: whether no row judges the requests. A request that is neither answered nor refused is then
-                repeated once, and added to `broken`.
-            client: the client name of messages in the scope.
-            short_wait: the seconds that replace the timeout for answers; scopes inside this scope have the timeout.
-            shortens_waits: whether waits are short if the target has hung, or if they are short outside this scope; it
-                is not repeated.
-            raises_when_hung: whether calls raise `HungError` once the target has hung; with `short_wait`, as soon as
-                the last request of this scope got no answer.
+        `outside_rows`: whether no row judges the requests. A request that is neither answered nor refused is then
+        repeated once, and added to `broken`.
+        `short_wait`: the seconds that replace the timeout for answers; scopes inside this scope have the timeout.
+        `shortens_waits`: whether waits are short if the target has hung, or if they are short outside this scope; it
+        is not repeated.
+        `raises_when_hung`: whether calls raise `HungError` once the target has hung; with `short_wait`, as soon as
+        the last request of this scope got no answer.
         """
         before = self.exchanges, self._scope, self._calls, self._is_outside_rows, self.client
         hanging = self._held, self._has_hung, self._raises_when_hung
@@ -253,11 +248,8 @@ class TargetClient:
     ) -> list[Reply]:
         """Make a call, record it, and return a reply for each exchange.
 
-        Args:
-            messages: the messages of the call.
-            exchange: sends the messages.
-            chunked: the indices of the messages that are sent in chunks.
-            keeps: the attribute with the kept connection that the call uses; empty if the call opens connections.
+        `chunked`: the indices of the messages that are sent in chunks.
+        `keeps`: the attribute with the kept connection that the call uses; empty if the call opens connections.
         """
         if self._raises_when_hung and self._has_hung_here():
             raise HungError
@@ -374,8 +366,7 @@ class TargetClient:
     def _waits_until_answered(self, gone: Sequence[Exchange]) -> bool:
         """Wait until the server answers again after these exchanges, and return whether it does.
 
-        Raises:
-            TargetLostError: it does not, and may never have run: then no exchange tells anything.
+        Raises TargetLostError: it does not, and may never have run: then no exchange tells anything.
         """
         self._is_ready_again = False
         is_call = next(Reply(one).is_over_grpc for one in gone if Reply(one).has_ended_unanswered)
@@ -491,9 +482,7 @@ class TargetClient:
     def _mark_lost(self, requests: str, ending: str = "") -> TargetLostError:
         """Mark the target as lost because it is silent; return the error to raise.
 
-        Args:
-            requests: the subject of the message: which requests had no complete answer.
-            ending: the end of the message.
+        `requests`: the subject of the message: which requests had no complete answer.
         """
         timeout = self.settings.timeout
         hint = self.settings.wait.times.find_hint("", timeout, timeout) if self.answered else ""
@@ -504,8 +493,7 @@ class TargetClient:
     def _probe_target(self, message: Message) -> None:
         """Find out whether the target still answers a simple request, and after many waits also an inference.
 
-        Raises:
-            TargetLostError: the target does not answer.
+        Raises TargetLostError: the target does not answer.
         """
         self.settings.rate_limit.wait()
         plain = make_simple_request(is_call=message.method == GRPC_METHOD)
@@ -529,8 +517,7 @@ class TargetClient:
     def _probe_gone(self, message: Message) -> None:
         """Send a simple request to a server that is gone, unless it has become ready since.
 
-        Raises:
-            UnreachableError: it has no answer of the server.
+        Raises UnreachableError: it has no answer of the server.
         """
         if self._is_ready_again:
             return  # one that limits the rate of requests may not answer another
@@ -547,8 +534,7 @@ class TargetClient:
 
         If the server has died and the user gave a restart command, run the command and wait for the server.
 
-        Raises:
-            TargetLostError: the server did not come back, now or earlier.
+        Raises TargetLostError: the server did not come back, now or earlier.
         """
         if self.lost:
             raise TargetLostError(self.lost, has_died=self.has_died)

@@ -11,9 +11,8 @@ from conformance.spec.extensions import HTTP
 class TargetLostError(Exception):
     """The target cannot be reached or is silent, so that nothing else can be judged. The message is one line.
 
-    Attributes:
-        has_died: whether the server has ended. True if the server has answered before, and now connections are refused
-            or a gateway cannot reach the server; False if the cause is unclear, such as lost packets.
+    `has_died`: whether the server has ended. True if the server has answered before, and now connections are refused
+    or a gateway cannot reach the server; False if the cause is unclear, such as lost packets.
     """
 
     def __init__(self, text: str, *, has_died: bool = False) -> None:
@@ -27,7 +26,6 @@ class UnreachableError(Exception):
     Attributes:
         is_untrusted: whether the server's certificate is not trusted: a retry is useless.
         is_refused: whether the host refused the connection, or a gateway reports that it cannot reach its server.
-        transport: the transport of the connection.
         before: what the call returns if the server does not come back: its exchanges on a kept connection, which ended
             before this error; None if there are none.
     """

@@ -22,7 +22,6 @@ class Layout:
     """The offsets of the JSON and of the binary tensors in a body of a request or response.
 
     Attributes:
-        json_end: the offset at which the JSON ends.
         spans: (name, datatype, start, end) of the binary tensors, in the order of the body.
         body: the body, needed to find the elements of BYTES tensors; if empty, their elements get no labels.
         indices: the indices of the binary tensors in `inputs` or `outputs` of the JSON; if empty, 0, 1, 2 and so on, in
@@ -66,7 +65,6 @@ class Field:
     Attributes:
         start: the offset of the first byte.
         end: the offset after the last byte.
-        label: the field in words.
         size: the bytes of an element, if the field is a tensor whose elements have the same size; else 0.
     """
 

@@ -21,7 +21,6 @@ class ClientRequest:
         path: the target of the request line, unchanged, with its query; for a gRPC call `/SERVICE/METHOD`.
         headers: the headers in wire order, with the case of the client; for a gRPC call its metadata.
         body: the body after HTTP's framing, with content codings still applied; for a gRPC call the serialized message.
-        version: the HTTP version of the request line.
         is_chunked: whether the body came in chunks.
         trouble: why the request is not a complete HTTP request, such as a truncated body; empty if it is complete.
     """

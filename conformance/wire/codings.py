@@ -28,7 +28,6 @@ class DecodedBody(NamedTuple):
 
     Attributes:
         body: the decoded body; None if it cannot be decoded.
-        findings: the faults of the coding.
         is_announced: whether Content-Encoding names a coding.
     """
 
@@ -62,11 +61,9 @@ def decode_body(body: bytes, announced: str | None, *, is_text: bool, limit: int
     If Content-Encoding names a coding other than gzip and deflate, or if the decoded body exceeds the limit, the
     result's body is None, which is not a fault.
 
-    Args:
-        body: the received body.
-        announced: the value of Content-Encoding; None if absent.
-        is_text: whether the decoded body must be JSON; only then can an additional, unannounced coding be detected.
-        limit: the maximum size of the decoded body in bytes; None: `MAX_DECODED_BYTES`.
+    `announced`: the value of Content-Encoding; None if absent.
+    `is_text`: whether the decoded body must be JSON; only then can an additional, unannounced coding be detected.
+    `limit`: the maximum size of the decoded body in bytes; None: `MAX_DECODED_BYTES`.
     """
     limit = MAX_DECODED_BYTES if limit is None else limit
     names = parse_codings(announced)
@@ -120,8 +117,7 @@ def _decode_extra_coding(body: bytes, limit: int) -> bytes | None:
 def _inflate(body: bytes, window: int, limit: int) -> _InflatedBody | None:
     """Decompress a body; return None if the body does not begin like compressed data of this format.
 
-    Raises:
-        _TooLargeError: the decompressed body exceeds the limits.
+    Raises _TooLargeError: the decompressed body exceeds the limits.
     """
     parts: list[bytes] = []
     room, rest = limit, body

@@ -22,9 +22,7 @@ class Datatype:
     """One datatype and its properties.
 
     Attributes:
-        name: the name in JSON.
         dtype: the numpy dtype of an element, little-endian; for BYTES `object`, with elements of type `bytes`.
-        kind: the kind of the elements.
         contents: the field of `InferTensorContents` for typed gRPC contents; empty if the datatype has no field.
         has_json_form: whether elements can be sent as JSON. "FP16 and BF16 data must be sent as binary" (Triton).
         json_tolerance: the relative error up to which a decimal number in JSON counts as equal.
@@ -106,8 +104,7 @@ FLOATS: tuple[str, ...] = tuple(one.name for one in DATATYPES.values() if one.is
 def lookup(name: str) -> Datatype:
     """Return the datatype with this name.
 
-    Raises:
-        ValueError: no datatype has this name, such as STRING, an erratum in the examples of classification.
+    Raises ValueError: no datatype has this name, such as STRING, an erratum in the examples of classification.
     """
     try:
         return DATATYPES[name]

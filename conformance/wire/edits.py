@@ -86,8 +86,7 @@ def update(path: str, **members: Any) -> DocumentEdit:
 def _find_owner(document: Any, path: str) -> tuple[Any, Any]:
     """Return the object or array that contains the member at `path`, and the member's key in it.
 
-    Raises:
-        LookupError: the document has no such object or array.
+    Raises LookupError: the document has no such object or array.
     """
     *parents, last = path.split(".")
     owner = document
@@ -104,8 +103,7 @@ def _find_key(owner: Any, word: str) -> Any:
 def find_entry(entries: Sequence[Any], word: str) -> int:
     """Return the index of the entry that a word of a path names.
 
-    Raises:
-        LookupError: no entry has this name or datatype.
+    Raises LookupError: no entry has this name or datatype.
     """
     if word.removeprefix("-").isdecimal():
         return int(word)

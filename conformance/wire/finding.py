@@ -117,11 +117,8 @@ class Finding:
             element 2".
         offset: the offset of the first wrong byte in the body (in findings of a decoder, in its buffer); None if no
             single byte is wrong.
-        expected: the correct content.
-        actual: the actual content.
 
-    Raises:
-        ValueError: the kind is not a key of `KINDS`.
+    Raises ValueError: the kind is not a key of `KINDS`.
     """
 
     kind: str

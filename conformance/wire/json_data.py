@@ -85,8 +85,7 @@ def _need_no_conversion(info: Datatype, flat: Sequence[Any]) -> bool:
 def flatten(data: Any, shape: Sequence[int]) -> list[Any]:
     """Return the elements of nested lists in row-major order, without recursion, because the depth is untrusted.
 
-    Raises:
-        DecodeError: `data` is not a list, unless `shape` has rank 0.
+    Raises DecodeError: `data` is not a list, unless `shape` has rank 0.
     """
     if not isinstance(data, list):
         if len(shape) == 0 and not isinstance(data, dict):

@@ -42,7 +42,6 @@ class Output:
         declared_size: the `binary_data_size` in bytes; None if absent or invalid.
         span: (start, end) of the tensor's bytes in the body; None if the tensor is JSON, or if its bytes are unknown.
         array: the elements; None if they cannot be decoded.
-        findings: the faults of this tensor.
         member: the JSON member that lists the tensor: `outputs` or `inputs`.
     """
 
@@ -85,11 +84,7 @@ def read_tensors(
 ) -> tuple[list[Output], int | None]:
     """Parse and decode the tensors of a body.
 
-    Args:
-        items: index -> the JSON object of the tensor.
-        body: the body.
-        start: the offset at which the binary data begin.
-        member: the JSON member that lists the tensors.
+    `items`: index -> the JSON object of the tensor.
 
     Returns:
         The tensors, and the offset of the bytes after the last tensor; None if there are no such bytes.
@@ -267,11 +262,8 @@ def _sum_sizes(sizes: Sequence[int | None]) -> int | None:
 def _assign_span(output: Output, size: int | None, at: int | None, end: int) -> tuple[Output, int | None]:
     """Return a binary output with its span and the findings about its size, and the offset of the next output.
 
-    Args:
-        output: the output.
-        size: its size in bytes, or None if unknown.
-        at: the offset at which the output begins, or None if unknown.
-        end: the length of the body.
+    `size`: its size in bytes, or None if unknown.
+    `at`: the offset at which the output begins, or None if unknown.
     """
     field = f"{output.json_path}.parameters.binary_data_size"
     native, declared = output.native_size, output.declared_size

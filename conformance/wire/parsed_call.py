@@ -30,7 +30,6 @@ class ParsedCall:
     """A parsed call of ModelInfer.
 
     Attributes:
-        message: the ModelInferRequest.
         body: the serialized message; the offsets of findings are offsets in this body.
         entries: start and end of each entry of raw_input_contents in the body.
         inputs: the inputs in the order of the message; `Output.binary` is true for inputs in raw contents.

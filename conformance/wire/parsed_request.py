@@ -50,7 +50,6 @@ class ParsedRequest:
     """A parsed request.
 
     Attributes:
-        received: the original request.
         body: the body with content codings decoded; b"" if it cannot be decoded. Offsets of findings are offsets in
             this body.
         header: the first inference header, without surrounding blanks; None if absent.

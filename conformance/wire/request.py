@@ -152,7 +152,6 @@ class InferRequest:
 
     Attributes:
         path: the path of the infer endpoint.
-        inputs: the inputs.
         outputs: the requested outputs; None omits the member, which requests all outputs.
         binary_data_output: the value of this parameter; `ABSENT` omits the parameter.
         id: the id; None omits the member.

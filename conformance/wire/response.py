@@ -35,7 +35,6 @@ class Answer:
     """A parsed response body.
 
     Attributes:
-        body: the received body.
         document: the JSON object; None if absent or invalid.
         json_end: the offset at which the JSON ends and the first tensor begins.
         outputs: the outputs in the order of the JSON, without elements of `outputs` that are not objects.

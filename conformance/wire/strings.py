@@ -31,8 +31,7 @@ class _PrefixCache(dict[int, bytes]):
 def encode(elements: Sequence[bytes]) -> bytes:
     """Return the elements as binary data.
 
-    Raises:
-        struct.error: an element is longer than 2^32 - 1 bytes, the limit of the prefix.
+    Raises struct.error: an element is longer than 2^32 - 1 bytes, the limit of the prefix.
     """
     lengths = set(map(len, elements))
     if len(lengths) == 1:
@@ -48,9 +47,8 @@ def encode(elements: Sequence[bytes]) -> bytes:
 def decode(buffer: bytes | bytearray | memoryview, count: int) -> list[bytes]:
     """Decode `count` elements from `buffer`; memory is allocated only for elements in the buffer.
 
-    Raises:
-        DecodeError: the buffer does not contain exactly `count` elements (bytes-prefix-truncated, bytes-past-end,
-            bytes-count, bytes-stray); the finding has the offset of the faulty prefix or byte in the buffer.
+    Raises DecodeError: the buffer does not contain exactly `count` elements (bytes-prefix-truncated, bytes-past-end,
+    bytes-count, bytes-stray); the finding has the offset of the faulty prefix or byte in the buffer.
     """
     data = bytes(buffer)
     alike = _split_evenly(data, count)

@@ -32,7 +32,6 @@ class Tensor:
     """A named tensor.
 
     Attributes:
-        name: the name of the input or output.
         datatype: a key of `DATATYPES`.
         shape: the dimensions; () for a single element.
         array: the elements, with this shape and the datatype's dtype; objects of type `bytes` for BYTES.
@@ -41,8 +40,7 @@ class Tensor:
         tolerance: the absolute error up to which a float counts as equal: for the outputs of a model whose answers
             differ a little each time.
 
-    Raises:
-        ValueError: the array does not have the shape or the dtype.
+    Raises ValueError: the array does not have the shape or the dtype.
     """
 
     name: str
@@ -98,8 +96,7 @@ class Tensor:
 
         FP16, BF16 and FP32 elements become doubles of the same value. A tensor of rank 0 becomes a list of one element.
 
-        Raises:
-            ValueError: a BYTES element is not UTF-8, so that JSON cannot represent it.
+        Raises ValueError: a BYTES element is not UTF-8, so that JSON cannot represent it.
         """
         array = self.array if nested and self.array.ndim else self.array.reshape(-1)
         if self.datatype == "BYTES":

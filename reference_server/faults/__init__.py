@@ -84,11 +84,7 @@ class Fault:
 
 
 def fault(
-    *replaced: str,
-    breaks: str | Sequence[str] = (),
-    broad: bool = False,
-    walks: str = "",
-    in_discovery: bool = False,
+    *replaced: str, breaks: str | Sequence[str] = (), broad: bool = False, walks: str = "", in_discovery: bool = False
 ) -> Callable[[Body], Fault]:
     """Return a decorator that turns a body into a fault; see `Fault` for the parameters."""
 

@@ -164,9 +164,7 @@ half_floats_sized_as_floats = steps.ENCODE_OUTPUT.change_entry(
     when=lambda result: _is_binary_output(result) and result[0]["datatype"] == "FP16",
 ).says("The binary_data_size of an FP16 output is twice its size in bytes, as if the elements were FP32.")
 size_of_nothing_left_out = steps.ENCODE_OUTPUT.change_entry(
-    ("BIN-SIZE-O", "OIP-ANSWER"),
-    lambda entry: drop_members(entry, "parameters"),
-    when=lambda result: result[1] == b"",
+    ("BIN-SIZE-O", "OIP-ANSWER"), lambda entry: drop_members(entry, "parameters"), when=lambda result: result[1] == b""
 ).says("The server omits binary_data_size for a binary output of zero bytes.")
 
 

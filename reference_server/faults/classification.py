@@ -120,9 +120,7 @@ short_floats_are_ranked_by_their_bits = steps.WIDEN_FLOATS.instead(
     "CLS-FP16", lambda tensor: tensor.elements.view("<u2"), when=lambda tensor: tensor.datatype in BINARY_ONLY
 ).says("The server classifies FP16 and BF16 scores as the unsigned integers with the same bits.")
 bools_are_classified_as_words = steps.CLASSIFY.before(
-    "CLS-BOOL",
-    tensor=lambda tensor: replace(tensor, datatype="UINT8"),
-    when=lambda tensor: tensor.datatype == "BOOL",
+    "CLS-BOOL", tensor=lambda tensor: replace(tensor, datatype="UINT8"), when=lambda tensor: tensor.datatype == "BOOL"
 ).says("The server classifies BOOL outputs, with the values True and False.")
 
 
@@ -194,9 +192,7 @@ index_stands_before_the_value = steps.FORMAT_CLASS.after("CLS-FORMAT", _exchange
     "The server writes classes of floating-point scores as index:value:label instead of value:index:label."
 )
 bytes_are_printed_as_characters = steps.FORMAT_CLASS.after(
-    "CLS-FORMAT",
-    lambda text, row, index: replace_value(text, chr(row[index])),
-    when=lambda row: row.dtype.str == "|u1",
+    "CLS-FORMAT", lambda text, row, index: replace_value(text, chr(row[index])), when=lambda row: row.dtype.str == "|u1"
 ).says("The server writes a UINT8 score as the character with that code.")
 values_have_six_digits = steps.FORMAT_CLASS.after(
     "CLS-VALUE-EXACT", lambda text, row, index: replace_value(text, f"{row[index]:.6g}"), when=is_float
@@ -217,9 +213,7 @@ second_colon_comes_without_label = steps.FORMAT_CLASS.after(
     "CLS-NO-LABEL", lambda text: text + b":", when=lambda index, labels: index >= len(labels)
 ).says("The server writes the colon that precedes a label even if the class has no label.")
 classes_always_come_as_json = steps.ENCODE_OUTPUT.before(
-    "CLS-BINARY",
-    output=lambda output: replace(output, binary=False),
-    when=lambda output: output.classes,
+    "CLS-BINARY", output=lambda output: replace(output, binary=False), when=lambda output: output.classes
 ).says("The server returns a classified output as JSON, even if the request asks for binary data.")
 classes_always_come_as_binary_data = steps.ENCODE_OUTPUT.before(
     ("BIN-OUTPUT-FALSE", "BIN-OUTPUT-UNSET", "BIN-FALSE-OVERRIDES"),

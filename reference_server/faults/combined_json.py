@@ -60,9 +60,7 @@ header_taken_for_utf_16_units = steps.PARSE.before(
     "BIN-HEADER-I", header_values=_count_twice_less(lambda character: character > "\uffff"), walks="binary"
 ).says("To find the end of the JSON, the server counts a character beyond U+FFFF as two bytes instead of four.")
 header_taken_for_characters = steps.PARSE.before(
-    "BIN-HEADER-I",
-    header_values=_count_twice_less(lambda character: "\u07ff" < character <= "\uffff"),
-    walks="binary",
+    "BIN-HEADER-I", header_values=_count_twice_less(lambda character: "\u07ff" < character <= "\uffff"), walks="binary"
 ).says("To find the end of the JSON, the server counts a character of three bytes as one byte.")
 
 

@@ -52,9 +52,7 @@ last_of_many_int64_in_32_bits = steps.DECODE_BINARY.after(
     walks="binary",
 ).says("If a binary INT64 input has more than 64 elements, the server reads only 32 bits of the last element.")
 elements_counted_in_16_bits = steps.DECODE_BINARY.after(
-    "BIN-DATATYPES-I",
-    on_elements(lambda elements: set_elements(elements, slice(65_536, None), 0)),
-    walks="binary",
+    "BIN-DATATYPES-I", on_elements(lambda elements: set_elements(elements, slice(65_536, None), 0)), walks="binary"
 ).says("The server reads the elements after the 65,536th of a binary input as zero, unless they are BYTES.")
 raw_tensors_of_a_page_refused = steps.DEDUCE_SHAPE.refuse(
     "RAW-ONE-VARIABLE", lambda result: result == (4096,), walks="raw"

@@ -47,8 +47,7 @@ fp32_subnormals_read_as_zero = steps.DECODE_BINARY.after(
     ("BIN-DATATYPES-I", "OIP-ANSWER"), on_elements(flush_subnormals, "FP32")
 ).says("The server reads subnormal FP32 elements of a binary input as zeros.")
 inputs_read_into_a_buffer_of_64_kib = steps.DECODE_BINARY.after(
-    "BIN-DATATYPES-I",
-    on_elements(lambda elements: set_elements(elements, slice(2**16 // elements.itemsize, None), 0)),
+    "BIN-DATATYPES-I", on_elements(lambda elements: set_elements(elements, slice(2**16 // elements.itemsize, None), 0))
 ).says("The server reads elements after the first 64 KiB of a binary input as zero, unless they are BYTES.")
 
 
@@ -71,13 +70,10 @@ last_block_of_large_outputs_not_written = steps.ENCODE_BINARY.after(
 # --- BOOL -------------------------------------------------------------------------------------------------------------
 
 every_bool_read_from_the_first_byte = steps.DECODE_BOOLS.after(
-    ("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"),
-    lambda elements: np.repeat(elements[:1], len(elements)),
+    ("BIN-BOOL-I", "BIN-SAME-AS-JSON-I", "OIP-ANSWER"), lambda elements: np.repeat(elements[:1], len(elements))
 ).says("The server gives all BOOL elements of a binary input the value of the first.")
 true_written_as_255_from_the_ninth_element_on = steps.ENCODE_BINARY.after(
-    "BIN-BOOL-O",
-    lambda data: bytes(data[:8]) + bytes(data[8:]).replace(b"\1", b"\xff"),
-    when=is_tensor_of("BOOL"),
+    "BIN-BOOL-O", lambda data: bytes(data[:8]) + bytes(data[8:]).replace(b"\1", b"\xff"), when=is_tensor_of("BOOL")
 ).says("From the ninth element of a binary BOOL output on, the server writes true as the byte 255.")
 
 bool_bytes_kept_as_they_are = steps.DECODE_BOOLS.instead(
@@ -90,13 +86,10 @@ fp16_subnormals_read_as_zero = steps.DECODE_BINARY.after(
     ("BIN-DATATYPES-I", "OIP-ANSWER"), on_elements(flush_subnormals, "FP16")
 ).says("The server reads subnormal FP16 elements of a binary input as zero.")
 fp16_written_in_four_bytes = steps.ENCODE_BINARY.before(
-    ("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"),
-    tensor=on_elements(lambda elements: elements.astype("<f4"), "FP16"),
+    ("BIN-DATATYPES-O", "BIN-SIZE-O", "OIP-ANSWER"), tensor=on_elements(lambda elements: elements.astype("<f4"), "FP16")
 ).says("The server writes FP16 elements of a binary output as FP32.")
 fp16_written_to_json_as_bit_patterns = steps.ENCODE_JSON.instead(
-    ("BIN-FP16-IN-JSON", "OIP-ANSWER"),
-    lambda tensor: tensor.elements.view("<u2").tolist(),
-    when=is_tensor_of("FP16"),
+    ("BIN-FP16-IN-JSON", "OIP-ANSWER"), lambda tensor: tensor.elements.view("<u2").tolist(), when=is_tensor_of("FP16")
 ).says("The server writes FP16 elements in JSON as the integers with the same bits.")
 fp16_written_to_json_with_four_digits = steps.ENCODE_JSON.instead(
     "OIP-NUMBER-EXACT", write_with_digits(4), when=is_finite_tensor_of("FP16")

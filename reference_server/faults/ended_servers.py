@@ -168,9 +168,7 @@ def crash_model(service: Any, http: Request) -> Any:
 
 
 deep_data_end_the_model = steps.INFER.before(
-    "ROBUST-LARGE",
-    self=crash_model,
-    when=lambda body: b"[" * NESTING_LEVELS in body.partition(b'"data"')[2],
+    "ROBUST-LARGE", self=crash_model, when=lambda body: b"[" * NESTING_LEVELS in body.partition(b'"data"')[2]
 ).says("After JSON `data` with 10,000 nested arrays, the server no longer has the model, as in a stack overflow.")
 deep_documents_end_the_model = steps.INFER.before(
     "ROBUST-LARGE",

@@ -218,9 +218,7 @@ def inputs_under_unknown_names_read_as_zeros(
 def accept_datatype(is_accepted: Callable[..., bool]) -> Fault:
     """Return a fault: the server accepts some datatype of an input in place of the one that the model declares."""
     return steps.PARSE_INPUT.before(
-        "OIP-SIGNATURE",
-        entry=lambda entry, spec: {**entry, "datatype": spec.datatype},
-        when=is_accepted,
+        "OIP-SIGNATURE", entry=lambda entry, spec: {**entry, "datatype": spec.datatype}, when=is_accepted
     )
 
 
@@ -241,9 +239,7 @@ shape_compared_by_its_elements = steps.CHECK_SHAPE.instead(
     ),
 ).says("For a fixed shape without batching, the server compares only the number of elements.")
 shape_compared_by_its_rank = steps.CHECK_SHAPE.instead(
-    "OIP-SIGNATURE",
-    lambda: None,
-    when=lambda self, spec, shape: len(shape) == len(self.get_declared_shape(spec)),
+    "OIP-SIGNATURE", lambda: None, when=lambda self, spec, shape: len(shape) == len(self.get_declared_shape(spec))
 ).says("The server compares only the number of dimensions of a shape.")
 
 # --- after a refusal --------------------------------------------------------------------------------------------------

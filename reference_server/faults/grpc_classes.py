@@ -85,9 +85,7 @@ grpc_classes_always_have_a_batch = change_class_shapes(
     "CLS-SHAPE-SHOWN/grpc", lambda shape: [1, *shape], batching=False
 ).says("The server adds a batch dimension to the classes of models that do not batch.")
 grpc_classes_stand_in_a_column = change_class_shapes(
-    "CLS-SHAPE/grpc",
-    lambda shape: [*shape, 1] if shape[0] > 1 else shape,
-    batching=False,
+    "CLS-SHAPE/grpc", lambda shape: [*shape, 1] if shape[0] > 1 else shape, batching=False
 ).says("If a model does not batch, the server appends a dimension of 1 to the shape of two or more classes.")
 grpc_classes_of_a_batch_are_one_list = change_class_shapes(
     "CLS-SHAPE-BATCH/grpc", lambda shape: [math.prod(shape)], batching=True
@@ -128,9 +126,7 @@ grpc_values_have_six_digits = steps.CLASSIFY_OUTPUT.after(
     "CLS-VALUE-EXACT/grpc", respell_values(".6g"), when=is_classified_float
 ).says("The server writes floating-point values in class strings with six significant digits.")
 grpc_values_have_one_decimal = steps.CLASSIFY_OUTPUT.after(
-    ("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"),
-    respell_values(".1f"),
-    when=is_classified_float,
+    ("CLS-VALUE/grpc", "CLS-VALUE-EXACT/grpc", "GRPC-CLS-SAME-AS-HTTP"), respell_values(".1f"), when=is_classified_float
 ).says("The server rounds floating-point values in class strings to one decimal.")
 grpc_indices_count_from_1 = steps.CLASSIFY_OUTPUT.after(
     ("CLS-INDEX/grpc", "GRPC-CLS-SAME-AS-HTTP"),
@@ -182,9 +178,7 @@ def _use_first_index(found: Tensor) -> Tensor:
 
 
 grpc_equal_scores_have_one_index = steps.CLASSIFY_OUTPUT.after(
-    "CLS-TIES/grpc",
-    _use_first_index,
-    when=lambda model, output: not model.batching and is_classified(output),
+    "CLS-TIES/grpc", _use_first_index, when=lambda model, output: not model.batching and is_classified(output)
 ).says("If a model does not batch, the server gives classes of equal values the index of the first of them.")
 grpc_last_of_nine_items_ranked_like_the_first = steps.CLASSIFY_OUTPUT.after(
     "CLS-BATCH/grpc",

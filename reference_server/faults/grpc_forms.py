@@ -40,9 +40,7 @@ grpc_typed_fp64_is_read_as_fp32 = steps.CONVERT_ELEMENTS.after(
     TYPED_REQUIREMENTS, round_to_single, when=is_datatype("FP64")
 ).says("The server reads typed FP64 contents in single precision.")
 grpc_typed_uint32_is_signed = steps.CONVERT_ELEMENTS.after(
-    "GRPC-TYPED",
-    lambda elements: np.minimum(elements, 2**31 - 1).astype(np.uint32),
-    when=is_datatype("UINT32"),
+    "GRPC-TYPED", lambda elements: np.minimum(elements, 2**31 - 1).astype(np.uint32), when=is_datatype("UINT32")
 ).says("The server reads typed UINT32 elements above 2^31 - 1 as 2^31 - 1.")
 grpc_typed_uint32_is_looked_for_in_int_contents = steps.CONVERT_ELEMENTS.refuse(
     (), is_datatype("UINT32"), broad=True
@@ -59,9 +57,7 @@ grpc_typed_contents_are_read_by_columns = steps.DECODE_TYPED.after(TYPED_REQUIRE
     "The server reads typed contents in column-major order."
 )
 grpc_typed_unsigned_answers_are_in_int_contents = steps.ENCODE_TYPED.after(
-    "GRPC-TYPED",
-    lambda contents: {"int_contents": contents["uint_contents"]},
-    when=is_tensor_of("UINT8", "UINT16"),
+    "GRPC-TYPED", lambda contents: {"int_contents": contents["uint_contents"]}, when=is_tensor_of("UINT8", "UINT16")
 ).says("The server writes UINT8 and UINT16 outputs into `int_contents` instead of `uint_contents`.")
 grpc_typed_answers_lack_their_last_element = steps.ENCODE_TYPED.after(
     "GRPC-TYPED",
@@ -235,9 +231,7 @@ grpc_typed_booleans_of_an_answer_repeat_after_8 = steps.ENCODE_TYPED.after(
     when=is_tensor_of("BOOL"),
 ).says("In typed BOOL outputs, the server repeats the first eight elements from the ninth element on.")
 grpc_raw_outputs_are_zeros_behind_3_mb = steps.ENCODE_RAW.after(
-    "GRPC-RAW",
-    lambda data: data[:3_000_000].ljust(len(data), b"\0"),
-    when=lambda tensor: tensor.datatype != "BYTES",
+    "GRPC-RAW", lambda data: data[:3_000_000].ljust(len(data), b"\0"), when=lambda tensor: tensor.datatype != "BYTES"
 ).says("The server sends zeros after the first 3,000,000 bytes of a raw output, except BYTES.")
 
 
@@ -263,8 +257,5 @@ grpc_third_items_are_the_second = steps.PARSE_CALL_INPUTS.after(
     when=lambda model: model.batching,
 ).says("The server replaces every item of an input batch after the second by the second item.")
 grpc_last_of_many_items_is_the_first = steps.PARSE_CALL_INPUTS.after(
-    "GRPC-TYPED",
-    on_each(lambda tensor: copy_row(tensor, 32, 0, -1)),
-    when=lambda model: model.batching,
-    walks="calls",
+    "GRPC-TYPED", on_each(lambda tensor: copy_row(tensor, 32, 0, -1)), when=lambda model: model.batching, walks="calls"
 ).says("In an input batch of more than 32 items, the server replaces the last item by the first.")

@@ -68,11 +68,7 @@ def cut_body_is_taken_for_whole(original: Any, self: Any) -> bool:
     return True
 
 
-@fault(
-    "http_protocol.OipHttpProtocol.connection_lost",
-    steps.CONNECTION_MADE,
-    breaks="ROBUST-RESET",
-)
+@fault("http_protocol.OipHttpProtocol.connection_lost", steps.CONNECTION_MADE, breaks="ROBUST-RESET")
 def next_connection_after_a_reset_is_closed(original: Any, self: Any, argument: Any) -> None:
     """After a client resets its connection, the server closes the next connection at once."""
     original(self, argument)

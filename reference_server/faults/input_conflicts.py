@@ -177,9 +177,7 @@ def bytes_left_over_go_to_the_next_request(original: Any, model: Model, request:
 
 
 data_beside_its_bytes_ignored = steps.PARSE_INPUT.before(
-    "BIN-DATA-AND-SIZE",
-    entry=lambda entry: drop_members(entry, "data"),
-    when=lambda entry: get_size(entry) is not None,
+    "BIN-DATA-AND-SIZE", entry=lambda entry: drop_members(entry, "data"), when=lambda entry: get_size(entry) is not None
 ).says("The server ignores `data` of an input that also declares binary data.")
 
 
@@ -207,9 +205,7 @@ missing_data_taken_for_zeros = steps.PARSE_INPUT.before(
     ),
 ).says("If `data` of an INT32 input are missing or null and the request has no binary data, the server uses zeros.")
 element_outside_of_an_array_fills_the_tensor = steps.DECODE_JSON.before(
-    "OIP-REFUSAL",
-    data=lambda data, shape: [data] * math.prod(shape),
-    when=lambda data: type(data) in (int, str),
+    "OIP-REFUSAL", data=lambda data, shape: [data] * math.prod(shape), when=lambda data: type(data) in (int, str)
 ).says("If `data` are a number or a string instead of an array, the server fills the tensor with it.")
 null_elements_taken_for_zero = steps.DECODE_JSON.before(
     "OIP-RANGE",

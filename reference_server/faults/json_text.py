@@ -258,9 +258,7 @@ blanks_before_a_colon_refused = refuse_text("OIP-WRITTEN", rb'"\s+:').says(
 def refuse_unknown_members(owner: str, *known: str) -> Fault:
     """Return a fault: the server refuses an input or a requested output with a member that is not known."""
     return steps.PARSE_OBJECT.refuse(
-        "OIP-MEMBERS",
-        lambda result: any(entry.keys() - set(known) for entry in get_entries(result, owner)),
-        status=422,
+        "OIP-MEMBERS", lambda result: any(entry.keys() - set(known) for entry in get_entries(result, owner)), status=422
     )
 
 

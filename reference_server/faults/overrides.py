@@ -123,7 +123,5 @@ binary_data_output_on_an_output_taken = steps.PARSE_OUTPUTS.before(
     when=lambda request: get_entries(request, "outputs"),
 ).says("The server reads `binary_data_output` of an output as `binary_data`.")
 flags_taken_by_their_truth = steps.GET_FLAG.instead(
-    "BIN-PARAMETER-TYPE",
-    lambda given, name: bool(given[name]),
-    when=lambda given, name: given.get(name) is not None,
+    "BIN-PARAMETER-TYPE", lambda given, name: bool(given[name]), when=lambda given, name: given.get(name) is not None
 ).says("The server accepts flags that are not booleans: empty values and zero are false, all others true.")

@@ -47,9 +47,7 @@ strings_in_json_are_joined = steps.ENCODE_OUTPUT.change_entry(
     when=is_only_bytes_output_in_json,
 ).says("The server writes BYTES elements of a model's only output as one joined string instead of an array.")
 strings_in_json_answers_fail = steps.ENCODE_OUTPUT.refuse(
-    ("OIP-ANSWER", "OIP-ERROR-STATUS"),
-    is_only_bytes_output_in_json,
-    status=500,
+    ("OIP-ANSWER", "OIP-ERROR-STATUS"), is_only_bytes_output_in_json, status=500
 ).says("The server answers 500 if the only output of a model is BYTES in JSON, because it decodes a string twice.")
 strings_have_no_datatype = steps.ENCODE_OUTPUT.change_entry(
     "OIP-OUTPUT-MEMBERS", lambda entry: entry | {"datatype": None}, when=is_only_bytes_output
@@ -164,8 +162,7 @@ last_json_input_alone_kept = steps.PARSE_INPUTS.before(
     when=lambda model, request, rest: rest is None and len(model.inputs) == 2 and has_listed_objects(request, "inputs"),
 ).says("The server keeps only the last input of a JSON request to a model with two inputs.")
 parameters_of_requests_refused = steps.PARSE_OBJECT.refuse(
-    ("BIN-ALL-TRUE", "BIN-ALL-FALSE", "BIN-HEADER-OPTIONAL"),
-    lambda result: result.get("parameters"),
+    ("BIN-ALL-TRUE", "BIN-ALL-FALSE", "BIN-HEADER-OPTIONAL"), lambda result: result.get("parameters")
 ).says("The server refuses a request with top-level `parameters`: it expects the JSON encoding of protobuf.")
 ids_of_requests_are_internal_errors = steps.PARSE_OBJECT.refuse(
     ("OIP-ID", "OIP-ERROR-STATUS"), lambda result: result.get("id"), status=500

@@ -169,10 +169,7 @@ def leave_body_unread(
 ) -> Fault:
     """Return a fault: the server parses the body of a selected request as the next request.
 
-    Args:
-        is_selected: takes the head of a request.
-        framing: replaces the request's framing header.
-        skips_line: whether the first line of the body is dropped.
+    `skips_line`: whether the first line of the body is dropped.
     """
 
     def body(original: Any, protocol: Any, data: bytes) -> None:

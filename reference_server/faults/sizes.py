@@ -99,8 +99,7 @@ size_of_thirty_two_bits = reread_size("BIN-SIZE-FALSE", lambda size: type(size) 
 def fit_to_shape(is_due: Callable[[int, int, int], bool]) -> Fault:
     """Return a fault: the server truncates or zero-pads the bytes of a numeric input to the size of its shape.
 
-    Args:
-        is_due: takes the size of the input, the size of the shape, and the number of bytes left.
+    `is_due`: takes the size of the input, the size of the shape, and the number of bytes left.
     """
 
     def is_changed(entry: Object, spec: TensorSpec, rest: Any) -> bool:
@@ -202,8 +201,7 @@ size_that_is_no_number_worked_out = steps.PARSE_INPUT.before(
     ),
 ).says("If binary_data_size of a numeric input is a string without digits, the server uses the size of the shape.")
 odd_sizes_above_100_refused = steps.CHECK_SHAPE.refuse(
-    "OIP-ANSWER",
-    lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2,
+    "OIP-ANSWER", lambda shape: math.prod(shape) > 100 and math.prod(shape) % 2
 ).says("The server refuses an input if the number of elements is odd and more than 100.")
 
 

@@ -61,11 +61,7 @@ MISFRAMED = (
         )
     ],
     Fault("reaching-into-the-next-tensor", "multi", Data(b"\6\0\0\0ab", "IN_BYTES"), start=_send_strings_second),
-    Fault(
-        "fewer-elements-than-rows",
-        "rank2_bytes",
-        _write_bytes([2, 2], "01000000 61 01000000 62 01000000 63"),
-    ),
+    Fault("fewer-elements-than-rows", "rank2_bytes", _write_bytes([2, 2], "01000000 61 01000000 62 01000000 63")),
 )
 
 

@@ -122,8 +122,7 @@ def output_tensors_are_packed(target: Target, multi: Model, count: int) -> None:
 def _expect_fp32_after_bools(target: Target, multi: Model, count: int, side: Side) -> None:
     """Expect the correct FP32 tensor after `count` BOOL elements, in declared order; ignore the other tensors.
 
-    Raises:
-        BlockedError: the FP32 tensor is wrong after eight BOOL elements as well.
+    Raises BlockedError: the FP32 tensor is wrong after eight BOOL elements as well.
     """
 
     def is_wrong_after_eight() -> bool:
@@ -198,8 +197,7 @@ def output_bytes_are_opaque(target: Target, model: Model, octets: bytes | str) -
 def _expect_lookalike_written(target: Target, model: Model, name: str) -> None:
     """Expect correct outputs whose bytes resemble syntax, such as closing braces or a line end.
 
-    Raises:
-        NotApplicableError: no output contains these bytes.
+    Raises NotApplicableError: no output contains these bytes.
     """
     tensors = fill_floats_with_lookalike(model.sample(), name)
     found = [
@@ -241,8 +239,7 @@ def nothing_follows_the_last_tensor(
 def _list_outputs_json_last(model: Model) -> list[RequestedOutput]:
     """Return the outputs to request from a deployed model: all as binary data, except for a JSON output at the end.
 
-    Raises:
-        NotApplicableError: JSON can carry none of the outputs.
+    Raises NotApplicableError: JSON can carry none of the outputs.
     """
     names = [spec.name for spec in model.role.outputs]
     last = next((name for name in reversed(names) if name not in model.binary_outputs), None)

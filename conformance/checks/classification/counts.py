@@ -9,8 +9,6 @@ from conformance.checks.support.classes import (
     ClassifiedAnswer,
     ask,
     describe_class_count,
-    find_scored_output,
-    list_output_names,
     read_texts,
 )
 from conformance.checks.support.ranked_inputs import (
@@ -19,14 +17,13 @@ from conformance.checks.support.ranked_inputs import (
     OWN,
     SCORES,
     SEVERAL_SCORED,
-    choose_inputs,
     find_unbatched_inputs,
 )
 from conformance.discovery.deployed_model import is_classifiable
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError, block_if, is_met
 from conformance.roles.model import Model
-from conformance.spec.check import Row, claim, rows, rows_for_role
+from conformance.spec.check import Row, claim, rows
 from conformance.spec.fit import SCORED
 from conformance.transport.any_target import AnyTarget
 from conformance.transport.exchange import Reply
@@ -50,35 +47,6 @@ def parameter_is_taken(target: AnyTarget, model: Model, values: Any = None, send
     """The server returns classes for a requested output that has the parameter `classification`."""
     case = ClassifiedAnswer.ask(target, model, values, 2, send=send)
     read_texts(case.reply, case.name)
-
-
-@claim("classification.parameter-is-taken-in-any-place", requirements="CLS-PARAMETER")
-@rows(
-    *rows_for_role(  # the output that is classified, and the order in which outputs are listed
-        "scores_two_outputs",
-        ("first-of-two", "SCORES", ("SCORES", "RANKS")),
-        ("second-of-two", "RANKS", ("SCORES", "RANKS")),
-        ("first-of-two-turned", "RANKS", ("RANKS", "SCORES")),
-        ("second-of-two-turned", "SCORES", ("RANKS", "SCORES")),
-        ("second-alone", "RANKS", ("RANKS",)),
-    ),
-    # All outputs of a deployed model are listed, the classified one first or last.
-    Row("deployed-first-of-all", (None, True), fit=SEVERAL_SCORED),
-    Row("deployed-last-of-all", (None, False), fit=SEVERAL_SCORED),
-)
-def parameter_is_taken_in_any_place(
-    target: AnyTarget, model: Model, name: str | None, listed: Sequence[str] | bool, send: Form = "json"
-) -> None:
-    """The server classifies the output with the parameter `classification`, anywhere in the list of outputs."""
-    count, name = (2, name) if name else (1, find_scored_output(model))
-    listed = list_output_names(model, name, is_first=listed) if isinstance(listed, bool) else listed
-    outputs = [
-        RequestedOutput(each, classification=count) if each == name else model.build_plain_output(each)
-        for each in listed
-    ]
-    tensors, _ = choose_inputs(model, name)
-    with block_if(lambda: _is_unclassified_wrong(target, model, tensors, listed, send), _WRONG_UNCLASSIFIED):
-        read_texts(ask(target, model, tensors, *outputs, send=send), name)
 
 
 _WRONG_UNCLASSIFIED = "the same outputs, in the same order, are also wrong without classification"
@@ -120,8 +88,7 @@ def _choose_deployed_counts(model: Model, tensors: Sequence[Tensor]) -> Mapping[
 
     The two numbers differ.
 
-    Raises:
-        NotApplicableError: the model does not have two such outputs.
+    Raises NotApplicableError: the model does not have two such outputs.
     """
     right = [
         tensor

@@ -19,13 +19,7 @@ from conformance.checks.support.classes import (
     read_texts,
     request_classes,
 )
-from conformance.checks.support.ranked_inputs import (
-    ITEMS,
-    SCORES,
-    SEVERAL_SCORED,
-    choose_class_count,
-    choose_inputs,
-)
+from conformance.checks.support.ranked_inputs import ITEMS, SCORES, SEVERAL_SCORED, choose_class_count, choose_inputs
 from conformance.expect import attribution
 from conformance.expect.difference import find_difference
 from conformance.expect.expectation import expect

@@ -179,8 +179,7 @@ def bool_right_or_refused(target: AnyTarget, model: Model, values: Any) -> None:
 def _expect_deployed_right_or_refused(target: AnyTarget, model: Model, datatypes: Collection[str]) -> None:
     """Expect a refusal, or correctly ranked classes, for a deployed model's output of these datatypes.
 
-    Raises:
-        NotApplicableError: the output has no elements, or differs between two equal requests.
+    Raises NotApplicableError: the output has no elements, or differs between two equal requests.
     """
     tensors = model.sample()
     right = next((one for one in model.find_outputs(tensors) if one.datatype in datatypes and one.elements), None)
@@ -246,11 +245,7 @@ def _expect_right_or_refused(target: AnyTarget, model: Model, values: Sequence[A
         )
 
 
-_NAN_SCORES = {
-    "first": (math.nan, 1.0, 2.0, 3.0),
-    "amid": (3.0, math.nan, 2.0, 5.0),
-    "last": (3.0, 1.0, 2.0, math.nan),
-}
+_NAN_SCORES = {"first": (math.nan, 1.0, 2.0, 3.0), "amid": (3.0, math.nan, 2.0, 5.0), "last": (3.0, 1.0, 2.0, math.nan)}
 
 
 @claim("classification.nan-somewhere", requirements="CLS-NAN", role="scores")
@@ -291,15 +286,9 @@ _ON_AN_INPUT = Set("inputs.0.parameters.classification.int64_param", CLASSES["cl
 @claim("classification.parameter-at-another-place-classifies-nothing", requirements="CLS-ONLY", role="scores")
 @rows(
     Row(
-        "on-the-request",
-        (WrongRequest(_send_scores, (Set("parameters", CLASSES),)), _ON_THE_CALL),
-        fit=_SCORED_IN_JSON,
+        "on-the-request", (WrongRequest(_send_scores, (Set("parameters", CLASSES),)), _ON_THE_CALL), fit=_SCORED_IN_JSON
     ),
-    (
-        "on-the-request-of-a-listed-output",
-        WrongRequest(_list_scores, (Set("parameters", CLASSES),)),
-        _ON_THE_CALL,
-    ),
+    ("on-the-request-of-a-listed-output", WrongRequest(_list_scores, (Set("parameters", CLASSES),)), _ON_THE_CALL),
     ("on-an-input", WrongRequest(_send_scores, (Set("inputs.0.parameters", CLASSES),)), _ON_AN_INPUT),
     Row(
         "beside-the-parameters",

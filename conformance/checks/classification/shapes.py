@@ -13,13 +13,7 @@ from conformance.checks.support.classes import (
     find_scored_output,
     read_texts,
 )
-from conformance.checks.support.ranked_inputs import (
-    DOCUMENTED,
-    ITEMS,
-    OWN,
-    SCORES,
-    choose_inputs,
-)
+from conformance.checks.support.ranked_inputs import DOCUMENTED, ITEMS, OWN, SCORES, choose_inputs
 from conformance.expect import class_texts
 from conformance.expect.expectation import expect
 from conformance.expect.unmet import NotApplicableError, UnmetError
@@ -135,9 +129,8 @@ def _expect_batched_shape(case: ClassifiedAnswer) -> None:
 def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: Form) -> None:
     """Expect the classes of a batch in the shape [batch, count], for several items and for a single item.
 
-    Raises:
-        NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
-            fixed, or the server ranks it as a whole, which has the shape [count] for a single item as well.
+    Raises NotApplicableError: the output is perhaps not a batch, because it has one dimension, its first dimension is
+    fixed, or the server ranks it as a whole, which has the shape [count] for a single item as well.
     """
     name = find_scored_output(model)
     several, one = (choose_inputs(model, name, items=items) for items in (DEPLOYED_ITEM_COUNT, 1))
@@ -150,9 +143,6 @@ def _expect_deployed_batches(target: AnyTarget, model: Model, count: int, send: 
     _expect_batched_shape(case)
     if one[1].shape[0] == 1 < case.right.shape[0]:
         _expect_batched_shape(ClassifiedAnswer.ask(target, model, None, count, send=send, tensors=one[0]))
-
-
-# --- scores of several dimensions -----------------------------------------------------------------------------------
 
 
 @claim("classification.scores-of-several-dimensions", requirements=("CLS-SHAPE-MATRIX", "CLS-INDEX"))

@@ -10,6 +10,7 @@ from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
     block_if_unread,
+    client_claim,
     expect_request_sent,
     expect_scripted_answer_read,
     get_unread_requirement,
@@ -38,7 +39,6 @@ from conformance.roles.corner_values import (
     get_all_corners,
 )
 from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
 from conformance.spec.text import escape_text
 from conformance.wire.datatypes import FLOATS, OIP_DATATYPES
 from conformance.wire.edits import DocumentEdit, Drop, Set, chain
@@ -132,43 +132,38 @@ def make_corner_value_rows() -> Iterator[Row]:
         yield make_reading_row(f"BYTES-{group}-{form}", form, (replace(one, name="OUT0"),))
 
 
-@check("client.reads-every-datatype", requirements="CLIENT-READS-VALUES")
+@client_claim("reads-every-datatype", "CLIENT-READS-VALUES", convert_to_grpc_row)
 @rows(*make_datatype_rows())
-@check("client-grpc.reads-every-datatype", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(convert_to_grpc_row, make_datatype_rows()))
 def reads_every_datatype(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the elements of an output of any datatype."""
     expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-every-shape", requirements="CLIENT-READS-VALUES")
+@client_claim(
+    "reads-every-shape",
+    "CLIENT-READS-VALUES",
+    [convert_to_grpc_row(row) for row in make_shape_rows() if not row.id.endswith("nested")],
+)
 @rows(*make_shape_rows())
-@check("client-grpc.reads-every-shape", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*[convert_to_grpc_row(row) for row in make_shape_rows() if not row.id.endswith("nested")])
 def reads_every_shape(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller the shape of an output of any rank, empty or not."""
     expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-few-elements", requirements="CLIENT-READS-VALUES")
+@client_claim("reads-few-elements", "CLIENT-READS-VALUES", make_element_count_rows(convert_to_grpc_row))
 @rows(*make_element_count_rows())
-@check("client-grpc.reads-few-elements", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*make_element_count_rows(convert_to_grpc_row))
 def reads_few_elements(client: Client, cases: Sequence[tuple[Inference, Script]]) -> None:
     """The client gives its caller an output of one, two or no elements unchanged."""
     for inference, script in cases:
         expect_outputs_read(client, inference, script)
 
 
-@check("client.reads-corner-values", requirements="CLIENT-READS-VALUES")
+@client_claim("reads-corner-values", "CLIENT-READS-VALUES", convert_to_grpc_row)
 @rows(*make_corner_value_rows())
-@check("client-grpc.reads-corner-values", requirements="CLIENT-READS-VALUES/grpc", over=(GRPC,))
-@rows(*map(convert_to_grpc_row, make_corner_value_rows()))
 def reads_corner_values(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller extreme values unchanged: limits, 2^53+1, subnormals, infinities, any bytes.
 
-    Raises:
-        NotApplicableError: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
+    Raises NotApplicableError: the client refuses NUL in a JSON string, as its parser may (RFC 8259, 9).
     """
     observation = client.infer(inference, script)
     if (
@@ -193,8 +188,7 @@ def make_half_precision_row(datatype: str) -> Row:
 def reads_half_precision_as_json(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller FP16 and BF16 elements that JSON can carry exactly, or refuses them.
 
-    Raises:
-        NotApplicableError: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
+    Raises NotApplicableError: the client refuses 16-bit floats as JSON, which the protocol calls problematic.
     """
     observation = client.infer(inference, script)
     if observation.requests and observation.result.error is not None:
@@ -240,8 +234,7 @@ def make_number_rows() -> Iterator[Row]:
 def reads_numbers_in_any_spelling(client: Client, inference: Inference, script: Script) -> None:
     """The client reads numbers by their value: integers with an exponent, floats without a fraction, short decimals.
 
-    Raises:
-        NotApplicableError: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
+    Raises NotApplicableError: the client refuses FP16 or BF16 as JSON, which the protocol calls problematic.
     """
     observation, outputs = client.infer(inference, script), script.outputs(inference)
     try:
@@ -293,10 +286,8 @@ def make_order_rows() -> Iterator[Row]:
     yield Row("unlisted-2-0-1", (inference, script), requirements=("CLIENT-READS-ORDER",))
 
 
-@check("client.reads-in-the-answers-order", requirements="CLIENT-READS-ORDER")
+@client_claim("reads-in-the-answers-order", "CLIENT-READS-ORDER", to_grpc_row)
 @rows(*make_order_rows())
-@check("client-grpc.reads-in-the-answers-order", requirements="CLIENT-READS-ORDER/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_order_rows()))
 def reads_in_the_answers_order(client: Client, inference: Inference, script: Script) -> None:
     """The client reads outputs in the order of the answer, not in the order of its request."""
     with block_if_unread(client, inference, script.outputs(inference), one_output_each=True):
@@ -386,12 +377,15 @@ def make_grpc_style_row(name: str, style: CallStyle) -> Row:
     return Row(name, (make_small_inference(f"call-{name}"), script), requirements=("CLIENT-READS-FORM/grpc",))
 
 
-@check("client.reads-the-form-that-comes", requirements="CLIENT-READS-FORM")
-@rows(*FORM_ROWS)
-@check("client-grpc.reads-the-form-that-comes", requirements="CLIENT-READS-FORM/grpc", over=(GRPC,))
-@rows(
-    *[make_grpc_style_row(name, style) for name, style in CALL_STYLES.items()], to_raw_grpc_row(make_no_outputs_row())
+@client_claim(
+    "reads-the-form-that-comes",
+    "CLIENT-READS-FORM",
+    (
+        *[make_grpc_style_row(name, style) for name, style in CALL_STYLES.items()],
+        to_raw_grpc_row(make_no_outputs_row()),
+    ),
 )
+@rows(*FORM_ROWS)
 def reads_the_form_that_comes(client: Client, inference: Inference, script: Script, unread: str | None = None) -> None:
     """The client reads outputs in the encoding in which they arrive, with or without the inference header."""
     expect_scripted_answer_read(client, inference, script, unread)
@@ -458,10 +452,12 @@ def make_class_request_rows() -> Iterator[Row]:
             yield Row(name, (plain, requirements), requirements=requirements)
 
 
-@check("client.asks-for-classes", requirements="CLIENT-SENDS-CLASSIFICATION")
+@client_claim(
+    "asks-for-classes",
+    "CLIENT-SENDS-CLASSIFICATION",
+    [to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")],
+)
 @rows(*make_class_request_rows())
-@check("client-grpc.asks-for-classes", requirements="CLIENT-SENDS-CLASSIFICATION/grpc", over=(GRPC,))
-@rows(*[to_raw_grpc_row(row) for row in make_class_request_rows() if row.id.endswith("open")])
 def asks_for_classes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests classes by a count in the output's parameters."""
     expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-OUTPUTS")
@@ -477,10 +473,8 @@ def make_class_answer_rows() -> Iterator[Row]:
             yield Row(f"{name}-{form}", (inference, script, texts), requirements=("CLIENT-READS-CLASSES",))
 
 
-@check("client.reads-classes", requirements="CLIENT-READS-CLASSES")
+@client_claim("reads-classes", "CLIENT-READS-CLASSES", to_raw_grpc_row)
 @rows(*make_class_answer_rows())
-@check("client-grpc.reads-classes", requirements="CLIENT-READS-CLASSES/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_class_answer_rows()))
 def reads_classes(client: Client, inference: Inference, script: Script, texts: Sequence[str]) -> None:
     """The client gives its caller the value, index and full label of each class."""
     unread = get_unread_requirement(client, inference)

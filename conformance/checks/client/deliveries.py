@@ -35,12 +35,7 @@ OWN_MEMBERS: Final[Document] = {
     "x_nothing": None,
 }
 # Custom parameters, whose values are strings, numbers and booleans.
-OWN_PARAMETERS: Final[Document] = {
-    "x_end": True,
-    "x_queue_us": 12,
-    "x_share": 0.5,
-    "x_note": "binary_data_size",
-}
+OWN_PARAMETERS: Final[Document] = {"x_end": True, "x_queue_us": 12, "x_share": 0.5, "x_note": "binary_data_size"}
 
 
 def add_unknown_members(document: Document) -> None:

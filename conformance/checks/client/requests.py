@@ -12,6 +12,7 @@ import numpy as np
 from conformance.checks.support.client_rows import (
     FORMS,
     block_if_unsent,
+    client_claim,
     derive_model_name,
     derive_salt,
     expect_request_sent,
@@ -72,10 +73,8 @@ def make_mixed_encoding_rows() -> Iterator[Row]:
             yield make_sending_row(name, make_several_inputs(name, order, *forms), ["CLIENT-SENDS-DATA-OR-SIZE"])
 
 
-@check("client.sends-inputs-in-order", requirements="CLIENT-SENDS-ORDER")
+@client_claim("sends-inputs-in-order", "CLIENT-SENDS-ORDER", to_grpc_row)
 @rows(*make_order_rows())
-@check("client-grpc.sends-inputs-in-order", requirements="CLIENT-SENDS-ORDER/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_order_rows()))
 def sends_inputs_in_order(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends the bytes of several inputs in the order of the JSON."""
     expect_request_sent(client, inference, requirements)
@@ -232,10 +231,8 @@ def make_output_rows(options: dict[str, dict[str, object]]) -> list[Row]:
     ]
 
 
-@check("client.asks-for-the-outputs", requirements="CLIENT-SENDS-OUTPUTS")
+@client_claim("asks-for-the-outputs", "CLIENT-SENDS-OUTPUTS", map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 @rows(*make_output_rows({**OUTPUT_OPTIONS, **FORM_OPTIONS}))
-@check("client-grpc.asks-for-the-outputs", requirements="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_output_rows(OUTPUT_OPTIONS)))
 def asks_for_the_outputs(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client requests the outputs, encodings and id that its caller wants."""
     expect_request_sent(client, inference, requirements, not_received="CLIENT-SENDS-OUTPUTS")
@@ -292,15 +289,15 @@ def make_one_request_option_row(name: str, options: dict[str, object]) -> Row:
     return Row(name, (inferences,))
 
 
-@check("client.leaves-no-option-behind", requirements="CLIENT-SENDS-OUTPUTS")
-@rows(*[make_one_request_option_row(name, options) for name, options in ONE_REQUEST_OPTIONS.items()])
-@check("client-grpc.leaves-no-option-behind", requirements="CLIENT-SENDS-OUTPUTS/grpc", over=(GRPC,))
-@rows(
-    *[
+@client_claim(
+    "leaves-no-option-behind",
+    "CLIENT-SENDS-OUTPUTS",
+    [
         to_grpc_row(make_one_request_option_row(name, ONE_REQUEST_OPTIONS[name]))
         for name in ("classes", "an-id", "a-version")
-    ]
+    ],
 )
+@rows(*[make_one_request_option_row(name, options) for name, options in ONE_REQUEST_OPTIONS.items()])
 def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> None:
     """The client sends no option of an earlier request with a later one."""
     observations = client.infer_all(inferences, make_small_script(inferences[1]))
@@ -310,10 +307,8 @@ def leaves_no_option_behind(client: Client, inferences: Sequence[Inference]) -> 
     expect_same_options(observations[0], observations[2])
 
 
-@check("client.sends-each-request-anew", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-each-request-anew", "CLIENT-SENDS-VALUES", (("40", 40, FORMS[:1]),))
 @rows(("40", 40, FORMS), ("40-json", 40, FORMS[1:]))
-@check("client-grpc.sends-each-request-anew", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(("40", 40, FORMS[:1]))
 def sends_each_request_anew(client: Client, count: int, forms: Sequence[Form]) -> None:
     """The client leaves nothing of one request in the next, even if sizes and encodings differ."""
     inferences = make_alternating_inferences(count, forms)
@@ -368,14 +363,12 @@ def make_numbered_inputs(number: int, elements: Sequence[int]) -> tuple[Tensor, 
     )
 
 
-@check("client.sends-each-of-many-at-once", requirements=("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"))
-@rows(*make_concurrent_rows())
-@check(
-    "client-grpc.sends-each-of-many-at-once",
-    requirements=("CLIENT-SENDS-VALUES/grpc", "CLIENT-SENDS-OUTPUTS/grpc"),
-    over=(GRPC,),
+@client_claim(
+    "sends-each-of-many-at-once",
+    ("CLIENT-SENDS-VALUES", "CLIENT-SENDS-OUTPUTS"),
+    [to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]],
 )
-@rows(*[to_grpc_row(row) for row in make_concurrent_rows() if not row.values[3]])
+@rows(*make_concurrent_rows())
 def sends_each_of_many_at_once(
     client: Client, name: str, count: int, form: Form, is_raw: bool, bursts: int, elements: Sequence[int]
 ) -> None:
@@ -398,8 +391,7 @@ def attribute_to_concurrency(client: Client, observation: Observation) -> Iterat
 
     The client sends the same inference again alone, if concurrency may be the cause of the failure.
 
-    Raises:
-        UnmetError: an expectation within the block is unmet.
+    Raises UnmetError: an expectation within the block is unmet.
     """
     try:
         yield
@@ -421,10 +413,8 @@ def make_unusual_names_row(form: Form) -> Row:
     return make_sending_row(row, make_inference(row, tensors, form))
 
 
-@check("client.sends-names-as-they-are", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-names-as-they-are", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*map(make_unusual_names_row, FORMS))
-@check("client-grpc.sends-names-as-they-are", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*[to_grpc_row(make_unusual_names_row(form)) for form in FORMS])
 def sends_names_as_they_are(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends input names unchanged, including long names and names that JSON escapes."""
     expect_request_sent(client, inference, requirements)

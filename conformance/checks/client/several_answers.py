@@ -10,6 +10,7 @@ from conformance.checks.support.client_rows import (
     CALLS,
     FORMS,
     block_if_unread,
+    client_claim,
     derive_model_name,
     get_unread_requirement,
     has_json_output,
@@ -31,8 +32,7 @@ from conformance.clients.error_expectations import expect_error
 from conformance.clients.expectations import expect_outputs, expect_request
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import NotApplicableError
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Row, rows
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
@@ -82,10 +82,8 @@ SEVERAL_ROWS = (
 )
 
 
-@check("client.reads-several-outputs", requirements=VALUES)
+@client_claim("reads-several-outputs", VALUES, to_raw_grpc_row)
 @rows(*SEVERAL_ROWS)
-@check("client-grpc.reads-several-outputs", requirements=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, SEVERAL_ROWS))
 def reads_several_outputs(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller each of several outputs by name, in any order."""
     observation = client.infer(inference, script)
@@ -106,10 +104,8 @@ def make_bool_rows() -> Iterator[Row]:
     yield Row("binary-1-MiB", (inference, make_script((many,))))
 
 
-@check("client.reads-both-truths", requirements=VALUES)
+@client_claim("reads-both-truths", VALUES, to_raw_grpc_row)
 @rows(*make_bool_rows())
-@check("client-grpc.reads-both-truths", requirements=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*map(to_raw_grpc_row, make_bool_rows()))
 def reads_both_truths(client: Client, inference: Inference, script: Script) -> None:
     """The client gives its caller true and false BOOL elements unchanged."""
     observation = client.infer(inference, script)
@@ -119,10 +115,8 @@ def reads_both_truths(client: Client, inference: Inference, script: Script) -> N
 # --- equal ids --------------------------------------------------------------------------------------------------------
 
 
-@check("client.tells-answers-of-one-id-apart", requirements=OWN)
+@client_claim("tells-answers-of-one-id-apart", OWN, (("8", 8, "binary"),))
 @rows(("8-binary", 8, "binary"), ("8-json", 8, "json"))
-@check("client-grpc.tells-answers-of-one-id-apart", requirements=f"{OWN}/grpc", over=(GRPC,))
-@rows(("8", 8, "binary"))
 def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> None:
     """The client gives each of several inferences with the same id its own answer."""
     outputs = (RequestedOutput("OUT0", form),)
@@ -136,9 +130,7 @@ def tells_answers_of_one_id_apart(client: Client, count: int, form: Form) -> Non
 def expect_own_outputs(client: Client, observations: Sequence[Observation]) -> None:
     """Expect each inference to return its own outputs to its caller.
 
-    Raises:
-        BlockedError: no inference was sent, or the client misreads the same outputs in a simple answer as well.
-        UnmetError: an inference returns other outputs or an error, or only some inferences were sent.
+    Raises BlockedError: no inference was sent, or the client misreads the same outputs in a simple answer as well.
     """
     is_any_sent = any(observation.requests for observation in observations)
     for observation in observations:
@@ -160,20 +152,15 @@ def make_wrong_length_row(name: str, script: HttpScript, form: Form = "binary") 
 
 GRPC_ROW = Row(
     "entry-too-many",
-    (
-        make_three_output_inference("length-calls", "binary"),
-        make_script(make_three_outputs("calls"), grpc=EXTRA_ENTRY),
-    ),
+    (make_three_output_inference("length-calls", "binary"), make_script(make_three_outputs("calls"), grpc=EXTRA_ENTRY)),
 )
 
 
-@check("client.refuses-wrong-lengths", requirements=REFUSES)
+@client_claim("refuses-wrong-lengths", REFUSES, (to_grpc_row(GRPC_ROW),))
 @rows(
     *[make_wrong_length_row(name, script) for name, script in WRONG_LENGTHS.items()],
     make_wrong_length_row("header-past-the-json", HEADER_PAST_JSON, "json"),
 )
-@check("client-grpc.refuses-wrong-lengths", requirements=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(to_grpc_row(GRPC_ROW))
 def refuses_wrong_lengths(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer with more or less data than the answer itself states."""
     expect_error(client.infer(inference, script), "the answer has more or less data than it states")
@@ -196,10 +183,8 @@ def make_outputs(inference: Inference) -> Tensors:
     )
 
 
-@check("client.gives-each-caller-its-own-answer", requirements=OWN)
+@client_claim("gives-each-caller-its-own-answer", OWN, (("32", 32, "binary"),))
 @rows(("32-binary", 32, "binary"), ("32-json", 32, "json"))
-@check("client-grpc.gives-each-caller-its-own-answer", requirements=f"{OWN}/grpc", over=(GRPC,))
-@rows(("32", 32, "binary"))
 def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> None:
     """The client gives each of many concurrent callers its own answer."""
     barrier = AnswerBarrier(count)
@@ -209,10 +194,8 @@ def gives_each_caller_its_own_answer(client: Client, count: int, form: Form) -> 
         raise NotApplicableError(f"the client or its adapter never had {count} concurrent inferences")
 
 
-@check("client.keeps-answers-apart-on-one-connection", requirements=OWN)
+@client_claim("keeps-answers-apart-on-one-connection", OWN, (("200", 200, "binary"),))
 @rows(("200-binary", 200, "binary"), ("200-json", 200, "json"))
-@check("client-grpc.keeps-answers-apart-on-one-connection", requirements=f"{OWN}/grpc", over=(GRPC,))
-@rows(("200", 200, "binary"))
 def keeps_answers_apart_on_one_connection(client: Client, count: int, form: Form) -> None:
     """The client gives each of many sequential callers its own answer."""
     script = Script(make_outputs, honest.USUAL, honest_calls.USUAL)

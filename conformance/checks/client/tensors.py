@@ -9,6 +9,7 @@ import numpy as np
 
 from conformance.checks.support.client_rows import (
     FORMS,
+    client_claim,
     expect_request_sent,
     list_request_requirements,
     list_strings,
@@ -112,9 +113,7 @@ def make_large_input_rows() -> Iterator[Row]:
 def expect_tensor_sent(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """Expect the client to send the tensors of an inference.
 
-    Raises:
-        NotApplicableError: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
-        UnmetError: the request breaks a requirement, or no request was received.
+    Raises NotApplicableError: the client sends only JSON, which cannot carry the tensor, so that it sends no request.
     """
     observation = client.infer(inference, make_small_script(inference))
     require_sendable(client, observation)
@@ -124,8 +123,7 @@ def expect_tensor_sent(client: Client, inference: Inference, requirements: Seque
 def require_sendable(client: Client, observation: Observation) -> None:
     """Skip the row if the client sent no request, because it sends only JSON, and JSON cannot carry every input.
 
-    Raises:
-        NotApplicableError: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
+    Raises NotApplicableError: the client sends only JSON (over gRPC: typed contents), which cannot carry an input.
     """
     error = observation.result.error
     is_carried = all(can_be_sent_as_json(client, one) for one in observation.inference.inputs)
@@ -164,46 +162,36 @@ def is_sent_as_json(observation: Observation) -> bool:
     return parsed is not None and bool(parsed.inputs) and not any(one.binary for one in parsed.inputs)
 
 
-@check("client.sends-every-datatype", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-every-datatype", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_datatype_rows())
-@check("client-grpc.sends-every-datatype", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_datatype_rows()))
 def sends_every_datatype(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of any datatype unchanged, in the encoding that its caller requests."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-every-shape", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-every-shape", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_shape_rows())
-@check("client-grpc.sends-every-shape", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_shape_rows()))
 def sends_every_shape(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of any rank, empty or not, with its caller's shape."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-corner-values", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-corner-values", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_corner_value_rows())
-@check("client-grpc.sends-corner-values", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_corner_value_rows()))
 def sends_corner_values(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends limits, 2^53+1, subnormals, signed zeros and NaN unchanged."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-any-bytes", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-any-bytes", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_string_rows())
-@check("client-grpc.sends-any-bytes", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_string_rows()))
 def sends_any_bytes(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends BYTES elements unchanged, whether empty, with NUL, not UTF-8, or long."""
     expect_tensor_sent(client, inference, requirements)
 
 
-@check("client.sends-large-tensors", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-large-tensors", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_large_input_rows())
-@check("client-grpc.sends-large-tensors", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_large_input_rows()))
 def sends_large_tensors(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends a tensor of 1 MiB completely."""
     expect_tensor_sent(client, inference, requirements)
@@ -231,19 +219,15 @@ def make_empty_input_rows() -> Iterator[Row]:
         yield make_sending_row(name, make_inference(name, tensors))
 
 
-@check("client.sends-both-truths", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-both-truths", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_bool_rows())
-@check("client-grpc.sends-both-truths", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_bool_rows()))
 def sends_both_truths(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends true and false BOOL elements unchanged."""
     expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)
 
 
-@check("client.sends-empty-inputs-among-others", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-empty-inputs-among-others", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_empty_input_rows())
-@check("client-grpc.sends-empty-inputs-among-others", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_empty_input_rows()))
 def sends_empty_inputs_among_others(client: Client, inference: Inference, requirements: Sequence[str]) -> None:
     """The client sends an empty input beside others; over gRPC, raw contents have an entry for it."""
     expect_correct_requests(client.infer(inference, make_small_script(inference)), requirements)
@@ -264,10 +248,8 @@ def make_element_count_rows() -> Iterator[Row]:
             yield Row(f"{datatype}-{form}", (inferences, requirements), requirements=requirements)
 
 
-@check("client.sends-few-elements", requirements="CLIENT-SENDS-VALUES")
+@client_claim("sends-few-elements", "CLIENT-SENDS-VALUES", to_grpc_row)
 @rows(*make_element_count_rows())
-@check("client-grpc.sends-few-elements", requirements="CLIENT-SENDS-VALUES/grpc", over=(GRPC,))
-@rows(*map(to_grpc_row, make_element_count_rows()))
 def sends_few_elements(client: Client, inferences: Sequence[Inference], requirements: Sequence[str]) -> None:
     """The client sends a tensor of no, one or two elements unchanged."""
     for inference in inferences:

@@ -31,7 +31,12 @@ from conformance.checks.client.walk_inferences import (
     make_style,
 )
 from conformance.checks.client.wrong_answers import wait_until_closed
-from conformance.checks.support.client_rows import block_if_unsent, is_plain_answer_read, require_datatypes
+from conformance.checks.support.client_rows import (
+    block_if_unsent,
+    client_claim,
+    is_plain_answer_read,
+    require_datatypes,
+)
 from conformance.checks.support.covering import Step
 from conformance.checks.support.step_shrinking import Axes, MinimalFailure, SaltedStep, shrink
 from conformance.clients.answers import honest, honest_calls
@@ -42,8 +47,7 @@ from conformance.clients.expectations import expect_classes, expect_correct_requ
 from conformance.clients.inference import Inference
 from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetError
 from conformance.spec import ledger
-from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
+from conformance.spec.check import Row, rows
 from conformance.spec.ledger import Level
 from conformance.wire.tensor import Tensor
 
@@ -55,8 +59,7 @@ MAX_HANGS = 2  # trials that may time out while a step is shrunk
 class ClientWalker:
     """Makes a client perform the inferences of one row's steps.
 
-    Attributes:
-        hangs: the number of trials in which an inference timed out.
+    `hangs`: the number of trials in which an inference timed out.
     """
 
     client: Client
@@ -228,10 +231,8 @@ def make_walk_rows(axes: AxisValues) -> Iterator[Row]:
         yield Row(f"step-{number:02}", (f"{number:02}", step))
 
 
-@check("client.reads-every-combination", requirements=VALUES)
+@client_claim("reads-every-combination", VALUES, make_walk_rows(GRPC_AXES))
 @rows(*make_walk_rows(HTTP_AXES))
-@check("client-grpc.reads-every-combination", requirements=f"{VALUES}/grpc", over=(GRPC,))
-@rows(*make_walk_rows(GRPC_AXES))
 def reads_every_combination(client: Client, number: str, step: Step) -> None:
     """The client sends any request and reads any valid answer, in every combination of two properties."""
     judge_step(ClientWalker(client, number, GRPC_SHRINKING if client.is_over_grpc else HTTP_SHRINKING), step)

@@ -6,7 +6,7 @@ neutral. The documents permit every answer that the axes describe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.covering import Step, StepSpace, has_values
 from conformance.checks.support.step_shrinking import Axes
@@ -139,13 +139,13 @@ def build_steps(axes: AxisValues) -> list[Step]:
     return space.build_array()[0]
 
 
-def build_shrinking_axes(axes: AxisValues, is_impossible: Callable[[Step], bool] = is_invalid) -> Axes:
+def build_shrinking_axes(axes: AxisValues) -> Axes:
     """Return the axes in the order in which shrinking sets them to neutral: those farthest from the tensors first."""
     nearest = ("classes", "order", "want", "contents", "send", "shape", "datatypes")
     order = [*(axis for axis in list(axes)[::-1] if axis not in nearest), *(axis for axis in nearest if axis in axes)]
     neutral = {axis: values[0] for axis, values in axes.items()}
     smaller = {"datatypes": DATATYPES, "shape": SHAPES, "beside": tuple(CONCURRENT_COUNTS)}
-    return Axes(order, neutral, {"beside": "nothing"}, smaller, (), is_impossible)
+    return Axes(order, neutral, {"beside": "nothing"}, smaller, (), is_invalid)
 
 
 HTTP_SHRINKING, GRPC_SHRINKING = build_shrinking_axes(HTTP_AXES), build_shrinking_axes(GRPC_AXES)

@@ -68,9 +68,7 @@ def _list_requested_outputs(step: Step) -> tuple[RequestedOutput, ...] | None:
     classes = len(CLASS_TEXTS) if step["classes"] != "none" else None
     return tuple(
         RequestedOutput(
-            f"OUT{k}",
-            None if want == "listed" else _choose_encoding(want, k),
-            classes=classes if k == 0 else None,
+            f"OUT{k}", None if want == "listed" else _choose_encoding(want, k), classes=classes if k == 0 else None
         )
         for k in range(len(step["datatypes"].split("-")))
     )

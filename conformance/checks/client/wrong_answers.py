@@ -10,6 +10,7 @@ from conformance.checks.support.client_rows import (
     FORMS,
     block_if_unread,
     choose_plain_form,
+    client_claim,
     make_script,
     make_small_inference,
     make_small_script,
@@ -54,16 +55,13 @@ from conformance.clients.expectations import (
 from conformance.clients.inference import Inference, RequestedOutput
 from conformance.expect.unmet import attribute_to
 from conformance.spec.check import Row, check, rows
-from conformance.spec.extensions import GRPC
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-@check("client.gives-errors-to-its-caller", requirements="CLIENT-READS-ERROR")
-@rows(*ERRORS.items())
-@check("client-grpc.gives-errors-to-its-caller", requirements="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@client_claim("gives-errors-to-its-caller", "CLIENT-READS-ERROR")
 @rows(*ERRORS.items())
 def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     """The client reports an answer with an error status as an error."""
@@ -73,9 +71,7 @@ def gives_errors_to_its_caller(client: Client, error: ErrorAnswer) -> None:
     expect_error(observation, f"the status is {error.code if client.is_over_grpc else error.status}")
 
 
-@check("client.says-what-the-server-said", requirements="CLIENT-READS-ERROR-TEXT")
-@rows(*ERRORS.items())
-@check("client-grpc.says-what-the-server-said", requirements="CLIENT-READS-ERROR-TEXT/grpc", over=(GRPC,))
+@client_claim("says-what-the-server-said", "CLIENT-READS-ERROR-TEXT")
 @rows(*ERRORS.items())
 def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     """The client's error contains the server's message, or the status if the answer has no message."""
@@ -86,9 +82,7 @@ def says_what_the_server_said(client: Client, error: ErrorAnswer) -> None:
     expect_error_text(observation, *error.list_expected_texts(over_grpc=client.is_over_grpc))
 
 
-@check("client.takes-no-success-for-an-error", requirements="CLIENT-READS-ERROR")
-@rows("error", "status", "message")
-@check("client-grpc.takes-no-success-for-an-error", requirements="CLIENT-READS-ERROR/grpc", over=(GRPC,))
+@client_claim("takes-no-success-for-an-error", "CLIENT-READS-ERROR")
 @rows("error", "status", "message")
 def takes_no_success_for_an_error(client: Client, name: str) -> None:
     """The client reads a successful answer whose output resembles an error."""
@@ -135,10 +129,8 @@ WRONG_ROWS = (
 WRONG_GRPC_ROWS = tuple(make_wrong_answer_row(name, "binary", grpc=script) for name, script in WRONG_CALLS.items())
 
 
-@check("client.refuses-wrong-answers", requirements=REFUSES)
+@client_claim("refuses-wrong-answers", REFUSES, WRONG_GRPC_ROWS)
 @rows(*WRONG_ROWS)
-@check("client-grpc.refuses-wrong-answers", requirements=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(*WRONG_GRPC_ROWS)
 def refuses_wrong_answers(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error, within its caller's time limit, for an answer that contradicts itself."""
     observation = client.infer(inference, script)
@@ -177,19 +169,19 @@ ID_ROWS = tuple(
 )
 
 
-@check("client.refuses-answers-to-another-id", requirements=REFUSES)
+@client_claim(
+    "refuses-answers-to-another-id",
+    REFUSES,
+    (make_wrong_answer_row("another-id-raw", "binary", grpc=ANOTHER_ID, id="own-id"),),
+)
 @rows(*ID_ROWS)
-@check("client-grpc.refuses-answers-to-another-id", requirements=f"{REFUSES}/grpc", over=(GRPC,))
-@rows(make_wrong_answer_row("another-id-raw", "binary", grpc=ANOTHER_ID, id="own-id"))
 def refuses_answers_to_another_id(client: Client, inference: Inference, script: Script) -> None:
     """The client reports an error for an answer whose id is not that of the request."""
     expect_error(client.infer(inference, script), "the answer has another id")
 
 
-@check("client.makes-up-no-output", requirements=REFUSES)
+@client_claim("makes-up-no-output", REFUSES, ("binary",))
 @rows("binary", "json")
-@check("client-grpc.makes-up-no-output", requirements=f"{REFUSES}/grpc", over=(GRPC,))
-@rows("binary")
 def makes_up_no_output(client: Client, form: Form) -> None:
     """The client does not invent an output that the answer lacks."""
     observation = client.infer(make_two_output_inference(f"missing-{form}", form), make_script(make_outputs(form)[:1]))
@@ -248,10 +240,8 @@ def make_incomplete_grpc_row(name: str) -> Row:
     return make_incomplete_row(name, grpc=UNENDED_CALLS[name], timeout=SHORT_TIMEOUT_S if name == "silent" else TIMEOUT)
 
 
-@check("client.ends-with-an-error", requirements=ENDS)
+@client_claim("ends-with-an-error", ENDS, map(make_incomplete_grpc_row, UNENDED_CALLS))
 @rows(*make_incomplete_rows())
-@check("client-grpc.ends-with-an-error", requirements=f"{ENDS}/grpc", over=(GRPC,))
-@rows(*map(make_incomplete_grpc_row, UNENDED_CALLS))
 def ends_with_an_error(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reports an error within its caller's time limit when an answer never completes."""
     observation = client.infer(inference, script, timeout=timeout)
@@ -326,22 +316,23 @@ def wait_until_closed(observation: Observation) -> None:
             time.sleep(EXTRA_CLOSING_WAIT_S)
 
 
-@check("client.goes-on-after-errors", requirements=GOES_ON)
+@client_claim(
+    "goes-on-after-errors",
+    GOES_ON,
+    (
+        *[make_incomplete_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
+        make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
+    ),
+)
 @rows(
     *[make_incomplete_row(f"after-{name}", script) for name, script in AFTER_BINARY.items()],
     *[make_incomplete_row(f"after-{name}", script, form="json") for name, script in AFTER_JSON.items()],
     make_after_silence_row(SILENT_SCRIPT, honest_calls.USUAL, ENDS),
 )
-@check("client-grpc.goes-on-after-errors", requirements=f"{GOES_ON}/grpc", over=(GRPC,))
-@rows(
-    *[make_incomplete_row(f"after-{name}", grpc=script) for name, script in AFTER_GRPC.items()],
-    make_after_silence_row(honest.USUAL, UNENDED_CALLS["silent"], f"{ENDS}/grpc"),
-)
 def goes_on_after_errors(client: Client, inference: Inference, script: Script, timeout: float) -> None:
     """The client reads the next answer correctly after an error, a wrong answer or a closed connection.
 
-    Raises:
-        BlockedError: the peer received no complete request, so that it sent no wrong answer.
+    Raises BlockedError: the peer received no complete request, so that it sent no wrong answer.
     """
     form = inference.get_form(0)
     following = replace(

@@ -112,8 +112,7 @@ def is_half_float_read_right(target: Target, tensor: Tensor, unmet: UnmetError) 
 def _expect_half_float_cast(target: Target, model: Model, tensor: Tensor, side: Side, wide: NDArray[Any]) -> None:
     """Expect the correct result of a cast between a 16-bit float and FP32.
 
-    Raises:
-        BlockedError: FP32 elements with the same values are wrong without a cast as well.
+    Raises BlockedError: FP32 elements with the same values are wrong without a cast as well.
     """
     with block_if(lambda: side == "both" and not is_fp32_right(target, wide), FP32_ALSO_WRONG):
         expect_side(target, model, [tensor], side)

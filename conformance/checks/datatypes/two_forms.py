@@ -125,8 +125,7 @@ def _expect_empty_inputs_equal(target: Target, model: Model, tensors: Sequence[T
 def _read_outputs(reply: Reply, model: Model) -> list[Tensor]:
     """Return the outputs of an answer without binary data as tensors; no binary data can have made them unreadable.
 
-    Raises:
-        UnmetError: an output is missing or unreadable.
+    Raises UnmetError: an output is missing or unreadable.
     """
     found = []
     for spec in model.role.outputs:

@@ -138,11 +138,6 @@ def _request_classes_over_grpc(model: Model, tensors: Sequence[Tensor] | None = 
     return make_infer_message(model.request(tensors, outputs=wanted))
 
 
-def _request_classes_of_empty_tensor_over_grpc(model: Model) -> Message:
-    """Return a call for one class of an output without elements."""
-    return _request_classes_over_grpc(model, [model.tensor([], (0,))])
-
-
 def _send_empty_tensor_over_grpc(model: Model) -> Message:
     """Return a call with an input without elements."""
     return make_infer_message(model.request([model.tensor([], (0,))]))
@@ -174,7 +169,7 @@ def _build_dangerous_row(identity: str, make: MessageBuilder, role: str, needs: 
     _build_dangerous_row("classified-strings", _request_classes_over_grpc, "identity_bytes", CLASSES_OVER_GRPC),
     Row(
         "classes-of-no-elements",
-        (_request_classes_of_empty_tensor_over_grpc,),
+        (lambda model: _request_classes_over_grpc(model, [model.tensor([], (0,))]),),
         role="identity_fp32",
         needs=CLASSES_OVER_GRPC,
     ),
@@ -187,9 +182,6 @@ def server_outlives_what_has_ended_others(target: AnyTarget, model: Model, messa
     if reply.status is None:
         silent = attribution.attribute_missing_answer(reply)
         raise expect(reply, silent).unmet("an answer, with or without an error", escape_text(reply.outcome()))
-
-
-# --- shapes whose product is 0, or small ------------------------------------------------------------------------------
 
 
 @check(
@@ -231,11 +223,7 @@ def nothing_breaks_in_discovery(target: AnyTarget) -> None:
     for one in sorted(target.broken_before, key=lambda found: (not found.lost, found.is_deliberate)):
         requirement = STATUS_REQUIREMENT if one.is_deliberate else attribution.attribute_broken_request(one)
         raise UnmetError(
-            one.expected,
-            _describe_broken_request(one),
-            one.reply,
-            requirement=requirement,
-            ends_server=bool(one.lost),
+            one.expected, _describe_broken_request(one), one.reply, requirement=requirement, ends_server=bool(one.lost)
         )
 
 

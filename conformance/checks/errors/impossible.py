@@ -15,12 +15,7 @@ from conformance.checks.errors.impossible_requests import (
 from conformance.checks.errors.tolerated_inputs import MODEL_TOLERANCE, are_values_equal
 from conformance.checks.support.inputs import find_distinct_model, sample_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
-from conformance.checks.support.wrong_requests import (
-    Fault,
-    make_call_refusals,
-    send_typed_contents,
-    with_own_names,
-)
+from conformance.checks.support.wrong_requests import Fault, make_call_refusals, send_typed_contents, with_own_names
 from conformance.expect.refusals import expect_refusal, expect_refusal_or_right
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model

@@ -15,13 +15,7 @@ from urllib.parse import quote
 
 from conformance.checks.support.inputs import InputsBuilder, sample_inputs
 from conformance.checks.support.refusals import Refusal
-from conformance.checks.support.wrong_requests import (
-    Fault,
-    make_refusals,
-    send_binary,
-    send_json,
-    with_own_names,
-)
+from conformance.checks.support.wrong_requests import Fault, make_refusals, send_binary, send_json, with_own_names
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
 from conformance.spec.extensions import BINARY, CLASSES
@@ -83,8 +77,7 @@ def fill_with_numbers(*shape: int) -> InputsBuilder:
 def leave_several(data: list[Any]) -> list[Any]:
     """Return data from which elements were removed.
 
-    Raises:
-        NotApplicableError: at most one element is left. An example of the documents sends one for the shape [3].
+    Raises NotApplicableError: at most one element is left. An example of the documents sends one for the shape [3].
     """
     if len(flatten(data, ())) < 2:
         raise NotApplicableError("the input has too few elements to remove any")
@@ -109,8 +102,7 @@ def repeat_last_item(entry: dict[str, Any]) -> dict[str, Any]:
 def drop_last_nested_element(data: list[Any]) -> list[Any]:
     """Return nested data whose last innermost array lacks its last element.
 
-    Raises:
-        NotApplicableError: the innermost array would be empty.
+    Raises NotApplicableError: the innermost array would be empty.
     """
 
     def drop(level: list[Any]) -> list[Any]:
@@ -125,8 +117,7 @@ def drop_last_nested_element(data: list[Any]) -> list[Any]:
 def move_element_to_second_array(data: list[Any]) -> list[Any]:
     """Return nested data in which the last element of the first innermost array stands in the array behind it.
 
-    Raises:
-        NotApplicableError: there is no array behind the first one.
+    Raises NotApplicableError: there is no array behind the first one.
     """
     first, *others = data
     if isinstance(first[0], list):
@@ -153,8 +144,7 @@ def write_as_strings(values: list[int]) -> list[str]:
 def enlarge_fixed_dimension(model: Model) -> Message:
     """Return a JSON request in which the last fixed dimension of the first input is larger by one.
 
-    Raises:
-        NotApplicableError: the metadata give no fixed dimension for the first input.
+    Raises NotApplicableError: the metadata give no fixed dimension for the first input.
     """
     request = model.request(send="json")
     tensor, declared = request.inputs[0].tensor, model.role.inputs[0].shape
@@ -324,12 +314,7 @@ BINARY_METADATA_CONFLICTS = (
 # Each has as many elements as a lenient server would expect (from a variable dimension of metadata, a product, a batch
 # size); `tensors` has the shape that such a server would read.
 NEGATIVE_DIMENSIONS = (
-    Fault(
-        "negative-dimension",
-        "identity_int32",
-        _set_first(shape=[-3], data=[1, 2, 3]),
-        tensors=fill_with_numbers(3),
-    ),
+    Fault("negative-dimension", "identity_int32", _set_first(shape=[-3], data=[1, 2, 3]), tensors=fill_with_numbers(3)),
     Fault(
         "minus-one-for-any-number",
         "identity_int32",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Protocol
 
 import numpy as np
 
@@ -29,19 +28,6 @@ from conformance.wire.tensor import Tensor
 # --- against the metadata ---------------------------------------------------------------------------------------------
 # All values are small integers, which every datatype can represent. Values are compared in row-major order, whatever
 # the datatype and shape of the outputs.
-
-
-class MismatchedRequest(Protocol):
-    """A request with an input that contradicts the metadata."""
-
-    def build_request(self, model: Model) -> InferRequest:
-        """Return the request with the mismatched input."""
-
-    def build_control(self, model: Model) -> tuple[InferRequest, tuple[Tensor, ...]]:
-        """Return the control request and its correct outputs.
-
-        The control request has the values of the mismatched request, but conforms to the metadata.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +54,10 @@ class CountingMismatch:
         return self._build_with_changed_input(model, Tensor.from_values(self.name, self.datatype, values, self.shape))
 
     def build_control(self, model: Model) -> tuple[InferRequest, tuple[Tensor, ...]]:
-        """Return the control request and its correct outputs."""
+        """Return the control request and its correct outputs.
+
+        The control request has the values of the mismatched request, but conforms to the metadata.
+        """
         spec = next(spec for spec in model.role.inputs if spec.name == self.name)
         right = Tensor.from_values(
             self.name, spec.datatype, list(range(1, 1 + prod(self.accepted_shape))), self.accepted_shape
@@ -187,7 +176,9 @@ ROWS = (
     RecastMismatch(WIDER, is_binary=True).build_row("wider-elements"),
     RecastMismatch(INTEGER_OF_SAME_WIDTH, is_binary=True).build_row("whole-numbers-as-integers"),
 )
-def input_against_the_metadata_alters_no_tensor(target: AnyTarget, model: Model, mismatch: MismatchedRequest) -> str:
+def input_against_the_metadata_alters_no_tensor(
+    target: AnyTarget, model: Model, mismatch: CountingMismatch | RecastMismatch
+) -> str:
     """The server refuses an input of an undeclared datatype or shape, or returns the values unchanged."""
     control, expected = mismatch.build_control(model)
     reply = target.send(target.message(mismatch.build_request(model)), fresh=True)

@@ -46,8 +46,7 @@ USUAL_ORDER = ("id", "name", "shape", "datatype", "parameters", "data", "inputs"
 def build_case_message(case: Case, model: Model) -> Message:
     """Return the request of a case, byte for byte, to the model that fills its role on the target.
 
-    Raises:
-        NotApplicableError: the target uses other tensor names than those in the bytes.
+    Raises NotApplicableError: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES and case.json_length:
         raise NotApplicableError(f"the bytes of the request name tensors that have other names on {model.name}")
@@ -218,9 +217,6 @@ def _expect_output_encoding(case: Case, reply: Reply, output: ExpectedOutput) ->
     if output.classes is not None and output.form == "binary":
         requirement = "CLS-BINARY"
     expect(reply, requirement).forms({output.name: output.form})
-
-
-# --- values --------------------------------------------------------------------------------------------------------
 
 
 def _has_json_inputs(case: Case) -> bool:

@@ -31,8 +31,7 @@ from conformance.wire.tensor import Tensor
 def build_case_message(case: GrpcCase, model: Model) -> Message:
     """Return the call of a case, byte for byte, to the model that fills its role on the target.
 
-    Raises:
-        NotApplicableError: the target uses other tensor names than those in the bytes.
+    Raises NotApplicableError: the target uses other tensor names than those in the bytes.
     """
     if model.names != SAME_NAMES:
         raise NotApplicableError(f"the bytes of the call name tensors that have other names on {model.name}")

@@ -43,9 +43,6 @@ def calls_past_their_deadline_harm_nobody(target: GrpcTarget, model: Model, send
         expect_alive(target, model, "OIP-ALIVE-LEGAL")
 
 
-# --- HTTP and gRPC -----------------------------------------------------------------------------------------------------
-
-
 @check("grpc.answers-are-those-of-http", requirements="GRPC-SAME-AS-HTTP", over=(GRPC, HTTP))
 @rows(*make_role_rows(), Row("deployed", fit=ANY))
 def answers_are_those_of_http(target: GrpcTarget, model: Model) -> None:

@@ -252,8 +252,7 @@ def _request_over_http(target: GrpcTarget, model: Model, tensors: Sequence[Tenso
 def _expect_own_raw(target: GrpcTarget, model: Model, is_judged: Callable[[Tensor], bool]) -> None:
     """Expect a deployed model to answer raw contents correctly; judge only outputs for which `is_judged` is true.
 
-    Raises:
-        BlockedError: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
+    Raises BlockedError: an output that is not judged is wrong, or the server confuses the order of inputs or outputs.
     """
     tensors = choose_revealing_inputs(model)
     try:
@@ -360,8 +359,7 @@ def half_floats_are_raw(
 ) -> None:
     """The server reads and writes raw FP16 as IEEE 754 binary16, and raw BF16 as the upper two bytes of FP32.
 
-    Raises:
-        NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
+    Raises NotApplicableError: the server refuses typed inputs of a model whose outputs cannot be typed.
     """
     tensors = [_build_floats(model, from_bits("INPUT", datatype, bits))] if bits else model.sample()
     reply = target.infer(model.request(tensors, send=send))

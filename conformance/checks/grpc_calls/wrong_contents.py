@@ -13,12 +13,7 @@ import numpy as np
 from conformance.checks.support.controls import expect_outputs
 from conformance.checks.support.inputs import choose_revealing_inputs
 from conformance.checks.support.refusals import Refusal, make_refusal_rows
-from conformance.checks.support.wrong_requests import (
-    Fault,
-    make_call_refusals,
-    send_raw_contents,
-    send_typed_contents,
-)
+from conformance.checks.support.wrong_requests import Fault, make_call_refusals, send_raw_contents, send_typed_contents
 from conformance.expect.refusals import expect_refusal, is_refused
 from conformance.expect.unmet import NotApplicableError
 from conformance.roles.model import Model
@@ -112,9 +107,7 @@ EXTRA_CONTENTS = (Fault("raw-entry-more-than-inputs", "identity_int32", Repeat(_
 RAW_AND_TYPED = (
     Fault("raw-and-typed-contents", "identity_int32", _set_typed("int_contents", 1, 2, 3)),
     Fault(
-        "raw-for-one-input-and-typed-for-another",
-        "add_sub",
-        (Drop(_FIRST_RAW), _set_typed("int_contents", 1, 2, 3)),
+        "raw-for-one-input-and-typed-for-another", "add_sub", (Drop(_FIRST_RAW), _set_typed("int_contents", 1, 2, 3))
     ),
 )
 ELEMENTS_OUT_OF_RANGE = (
@@ -219,8 +212,7 @@ def another_field_is_refused_or_read(
 def _move_to_another_field(tensor: Tensor) -> Set:
     """Return an edit that moves the contents of the first input into the field of another datatype.
 
-    Raises:
-        NotApplicableError: no other field can hold these elements.
+    Raises NotApplicableError: no other field can hold these elements.
     """
     if tensor.datatype not in _OWN_OTHER_FIELDS:
         raise NotApplicableError(f"no other field can hold {tensor.datatype} elements")

@@ -8,11 +8,7 @@ from typing import Any
 
 from conformance.checks.headers.requests import LETTERS, MULTIBYTE_TEXT
 from conformance.checks.support.controls import NO_BINARY_REQUEST, is_binary_refused
-from conformance.checks.support.deployed_models import (
-    find_output_sizes,
-    list_half_binary_outputs,
-    require_json,
-)
+from conformance.checks.support.deployed_models import find_output_sizes, list_half_binary_outputs, require_json
 from conformance.checks.support.framing import WRONG_LENGTH, expect_length_fits, expect_length_given, is_body_incomplete
 from conformance.checks.support.inputs import make_empty_inputs
 from conformance.expect import attribution
@@ -39,8 +35,6 @@ from conformance.wire.request import (
     RequestedOutput,
 )
 from conformance.wire.tensor import Tensor
-
-# --- requests for answers of every kind -------------------------------------------------------------------------------
 
 VARIABLE = Fit(is_variable=True)
 
@@ -364,10 +358,7 @@ def _compute_min_length(reply: Reply, sizes: Mapping[str, int]) -> int | None:
 
 
 @check("headers.answer-ends-where-its-framing-says", requirements="HTTP-LENGTH", role="identity_int32")
-@rows(
-    Row("json", ("1.1",), fit=JSON_ALONE),
-    Row("json-in-http-1.0-to-who-keeps-connections", ("1.0",), fit=JSON_ALONE),
-)
+@rows(Row("json", ("1.1",), fit=JSON_ALONE), Row("json-in-http-1.0-to-who-keeps-connections", ("1.0",), fit=JSON_ALONE))
 def answer_ends_where_its_framing_says(target: Target, model: Model, version: str) -> None:
     """An answer has as many bytes as its Content-Length, or ends with its last chunk or its connection."""
     message = model.request(send="json").message().with_header("Connection", "keep-alive")

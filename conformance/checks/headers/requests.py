@@ -237,9 +237,6 @@ def json_request_may_state_a_charset(target: Target, model: Model, content_type:
         expect(target.infer(message.with_header("Content-Type", content_type))).answered()
 
 
-# --- requests: the client ----------------------------------------------------------------------------------------
-
-
 @claim("headers.every-client-is-answered-right", requirements="OIP-CLIENT-NAME")
 @rows(
     *rows_for_role(

@@ -8,13 +8,7 @@ from typing import Any
 from conformance.checks.support.deployed_models import require_json, require_no_lookup_table
 from conformance.checks.support.inputs import sample_inputs
 from conformance.checks.support.refusals import Refusal, expect_fault_refused, make_refusal_rows
-from conformance.checks.support.wrong_requests import (
-    Fault,
-    WrongRequest,
-    make_refusals,
-    send_json,
-    send_raw,
-)
+from conformance.checks.support.wrong_requests import Fault, WrongRequest, make_refusals, send_json, send_raw
 from conformance.discovery.control_answers import find_differing_outputs
 from conformance.expect.expectation import expect
 from conformance.expect.refusals import expect_refusal, is_refused
@@ -88,8 +82,7 @@ def _send_json_with_header(model: Model) -> Message:
 def _write_octal(message: Message) -> str:
     """Return a header that exceeds the body unless it is parsed as octal.
 
-    Raises:
-        NotApplicableError: the number is within the body.
+    Raises NotApplicableError: the number is within the body.
     """
     header = f"0{message.json_length:o}"
     if int(header) <= len(message.body):

@@ -33,7 +33,6 @@ class ElementRewriting:
     """An alternative JSON spelling for elements of some datatypes, applied to the inputs of a deployed model.
 
     Attributes:
-        write: returns the JSON text of an element.
         misread: returns the value that a parser without support for this spelling reads; None if it cannot read one.
         adapt: returns a tensor with elements that this spelling can express.
     """
@@ -120,7 +119,6 @@ class Coercion(NamedTuple):
 
     Attributes:
         tensors: the inputs before the elements are replaced.
-        data: the JSON elements that replace those of one input.
         candidates: the inputs that the server may read if it coerces the elements.
         input_index: the index of the input with replaced elements.
     """

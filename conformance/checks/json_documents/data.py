@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -185,13 +185,6 @@ def make_spelled_request(model: Model, elements: Sequence[str], want: Form | Non
     return message.with_json(message.body.replace(b'"@"', f"[{','.join(elements)}]".encode()))
 
 
-class Spelling(Protocol):
-    """Builds a request whose elements are written as particular JSON texts."""
-
-    def build_message(self, model: Model) -> tuple[Message, Sequence[Tensor]]:
-        """Return a JSON request with these texts as elements, and the inputs that the texts stand for."""
-
-
 @dataclass(frozen=True, slots=True)
 class SpelledElements:
     """The elements of the input of a role, each with its JSON text."""
@@ -239,11 +232,12 @@ VALUES: tuple[Row, ...] = (
 
 @check("json.elements-are-what-they-spell", requirements="OIP-VALUE")
 @rows(*VALUES)
-def elements_are_what_they_spell(target: Target, model: Model, spelling: Spelling, may_be_limited: bool) -> None:
+def elements_are_what_they_spell(
+    target: Target, model: Model, spelling: SpelledElements | ElementRewriting, may_be_limited: bool
+) -> None:
     """The server returns each element of JSON data with the value that its text represents.
 
-    Raises:
-        NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
+    Raises NotApplicableError: the target refuses more digits than a double holds, which no document forbids.
     """
     message, tensors = spelling.build_message(model)
     reply = target.infer(message)

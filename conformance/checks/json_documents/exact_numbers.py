@@ -110,8 +110,7 @@ def _make_message(model: Model, texts: Texts, send: Form, want: Form) -> Message
 def numbers_keep_every_bit(target: Target, model: Model, texts: Texts, send: Form, want: Form) -> None:
     """The server accepts a JSON number that represents an element exactly, and returns every bit of it.
 
-    Raises:
-        NotApplicableError: the target also refuses simpler numbers of the datatype, which no document forbids.
+    Raises NotApplicableError: the target also refuses simpler numbers of the datatype, which no document forbids.
     """
     plain = _PLAIN_NUMBERS[model.role.inputs[0].datatype]
     reply = target.send(_make_message(model, texts, send, want), fresh=True)

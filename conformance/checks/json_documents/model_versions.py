@@ -27,10 +27,6 @@ def _send_in_turn(target: AnyTarget, _: Sequence[Model], messages: Sequence[Mess
     return [target.infer(message) for message in messages]
 
 
-def _send_together(target: AnyTarget, _: Sequence[Model], messages: Sequence[Message]) -> Sequence[Reply]:
-    return target.send_together(messages)
-
-
 def _send_after_metadata(target: AnyTarget, models: Sequence[Model], messages: Sequence[Message]) -> Sequence[Reply]:
     """Ask for the metadata of the version of the next request before each request."""
     replies = []
@@ -50,14 +46,13 @@ def _send_after_metadata(target: AnyTarget, models: Sequence[Model], messages: S
         only=Only(HTTP, "the row `in-turn` has typed and raw contents"),
     ),
     Row("in-turn-raw", (_send_in_turn, "raw"), needs=RAW),
-    Row("in-flight", (_send_together,)),
+    Row("in-flight", (lambda target, _, messages: target.send_together(messages),)),
     Row("after-metadata", (_send_after_metadata,)),
 )
 def named_version_computes(target: AnyTarget, model: Model, send_all: Sender, send: str = "json") -> None:
     """The version that a request or its answer names has computed the outputs; a listed version may not be loaded.
 
-    Raises:
-        NotApplicableError: the metadata list no version of the role, or no request that names one is answered.
+    Raises NotApplicableError: the metadata list no version of the role, or no request that names one is answered.
     """
     listed = list_versions(target, model)
     if set(model.role.versions).isdisjoint(listed):
@@ -80,8 +75,7 @@ def _build_message(target: AnyTarget, model: Model, send: str) -> Message:
 def _expect_computed(model: Model, reply: Reply) -> None:
     """Expect the outputs of the version that the request names, and a `model_version` that has these outputs.
 
-    Raises:
-        BlockedError: no version of the role has such outputs.
+    Raises BlockedError: no version of the role has such outputs.
     """
     versions = model.role.versions
     computed = [version for version in versions if _has_outputs_of(replace(model, version=version), reply)]

@@ -120,8 +120,7 @@ def parameter_of_any_name_is_like_others(
 ) -> str:
     """The server gives a request with undefined parameters the same answer whatever their names are, or refuses it.
 
-    Raises:
-        NotApplicableError: the server does not ignore undefined parameters, or it refuses a name.
+    Raises NotApplicableError: the server does not ignore undefined parameters, or it refuses a name.
     """
     request = build_request(model)
     plain = target.send(request.message(), fresh=True)
@@ -154,8 +153,7 @@ def parameter_in_front_of_others_is_like_one_behind(
 ) -> None:
     """The server finds a parameter of the binary tensor data extension behind an undefined parameter, too.
 
-    Raises:
-        NotApplicableError: the server does not ignore undefined parameters.
+    Raises NotApplicableError: the server does not ignore undefined parameters.
     """
     added = {USUAL_NAME: VALUES[0]}
     request = build_request(model)

@@ -38,10 +38,7 @@ class RequestKind:
 
     Attributes:
         role: the role of the model that receives the request; None for deployed models.
-        needs: the extensions that the request uses.
-        request: builds the request.
         expect: raises `UnmetError` if the answer is wrong.
-        fit: the deployed models that receive the request.
     """
 
     role: str | None
@@ -417,8 +414,7 @@ def nan_and_infinities(target: Target, model: Model) -> str:
 def _judge_own_non_finite(target: Target, model: Model) -> str:
     """Expect valid JSON for an output that has NaN or an infinity as binary data; return what the server does.
 
-    Raises:
-        NotApplicableError: no output of the model consists of NaN and infinities.
+    Raises NotApplicableError: no output of the model consists of NaN and infinities.
     """
     tensors = fill_floats_with_non_finite_numbers(model.sample())
     as_binary = target.infer(model.request(tensors, want="binary"))

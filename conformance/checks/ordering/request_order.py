@@ -104,8 +104,7 @@ def _find_order_revealing_inputs(model: Model, order: Order) -> list[Tensor]:
 
     If `order` is the declared order, the answer shows whether the server reads them in reverse.
 
-    Raises:
-        NotApplicableError: for all drawn inputs, the answer does not show the order.
+    Raises NotApplicableError: for all drawn inputs, the answer does not show the order.
     """
     names = order(tuple(tensor.name for tensor in require_several_inputs(model)))
 
@@ -160,7 +159,7 @@ def inputs_without_elements_change_no_order(
         _expect_own_inputs_beside_empty(target, multi)
         return None
     tensors = [
-        _drop_elements(tensor) if tensor.name in empty else tensor
+        Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0]) if tensor.name in empty else tensor
         for tensor in sort_tensors(make_tensors(multi), order)
     ]
     reply = target.infer(multi.request(tensors))
@@ -184,16 +183,9 @@ def _expect_own_inputs_beside_empty(target: Target, model: Model) -> None:
         block_if(
             lambda: not is_right(target, model, declared[::-1]), "the answer is also wrong if all inputs have elements"
         ),
-        block_if(
-            lambda: not is_right(target, model, tensors[::-1]),
-            _WRONG_IN_DECLARED_ORDER,
-        ),
+        block_if(lambda: not is_right(target, model, tensors[::-1]), _WRONG_IN_DECLARED_ORDER),
     ):
         expect_right(target, model, tensors)
-
-
-def _drop_elements(tensor: Tensor) -> Tensor:
-    return Tensor.from_values(tensor.name, tensor.datatype, tensor.array[:0])
 
 
 @check("ordering.json-inputs-take-no-bytes", requirements="BIN-MIXED-I")

@@ -203,9 +203,6 @@ def empty_output_comes_in_its_form(target: Target, model: Model, default: Any, l
         expect(reply).forms(dict.fromkeys(names, TABLE[default, listed][0]), _describe_parameters(default, listed))
 
 
-# --- classes ----------------------------------------------------------------------------------------------------------
-
-
 @check("overrides.classes-under-binary-data-output", requirements="BIN-ALL-TRUE-LISTED")
 @rows(
     Row("scores", (SCORES,), role="scores", needs=CLASSES),

@@ -101,8 +101,7 @@ STRINGS = Fit(max_inputs=1, inputs=frozenset({"BYTES"}))
 def find_serving_requirement(model: Model) -> str | None:
     """Return the requirement to answer raw requests to a model of one input; None if metadata do not decide it.
 
-    Raises:
-        NotApplicableError: no requirement applies.
+    Raises NotApplicableError: no requirement applies.
     """
     (spec,), tensor = model.role.inputs, model.items()[0]
     if not tensor.elements:
@@ -140,8 +139,7 @@ def _send_with_length_prefix(target: Target, model: Model, tensor: Tensor) -> Re
 def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
     """Expect an answer to a raw request; return the answer and the input that the request contained.
 
-    Raises:
-        NotApplicableError: the server refuses the request, and metadata do not tell whether it may do so.
+    Raises NotApplicableError: the server refuses the request, and metadata do not tell whether it may do so.
     """
     served = find_serving_requirement(model)
     reply, tensor = send_own_raw(target, model)
@@ -156,13 +154,7 @@ def expect_own_served(target: Target, model: Model) -> tuple[Reply, Tensor]:
 def expect_own_values(target: Target, model: Model, change: Change) -> None:
     """Expect a deployed model to answer a raw request correctly if the body is a changed input.
 
-    Args:
-        target: the server.
-        model: a deployed model.
-        change: changes an input that the model accepts.
-
-    Raises:
-        BlockedError: the answer to simple elements, or to the unchanged input, is wrong as well.
+    Raises BlockedError: the answer to simple elements, or to the unchanged input, is wrong as well.
     """
     model = find_model_with_alterable_inputs(model, fill_with_byte_order_neutral_values)
     _, taken = _expect_served_distinguishably(target, model)
@@ -237,8 +229,7 @@ def expect_own_shape(target: Target, model: Model) -> None:
 def require_exact_length(model: Model, tensor: Tensor) -> None:
     """Require a model for which one byte more or less makes a raw body invalid.
 
-    Raises:
-        NotApplicableError: a body of any length may be valid.
+    Raises NotApplicableError: a body of any length may be valid.
     """
     spec = model.role.inputs[0]
     step = prod(size for size in spec.shape if size > 0) * tensor.size // tensor.elements  # of a variable dimension

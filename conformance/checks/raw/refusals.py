@@ -52,12 +52,7 @@ BYTES_BODIES: tuple[tuple[str, str, bytes, tuple[list[bytes], ...]], ...] = (
     ("bytes-2-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b", ([b"a", b"b"],)),
     ("bytes-2-three-prefixed", "raw_bytes_two", b"\1\0\0\0a\1\0\0\0b\1\0\0\0c", ()),
     ("bytes-variable", "raw_bytes_variable", b"hello", ([b"hello"],)),
-    (
-        "bytes-variable-prefixed",
-        "raw_bytes_variable",
-        b"\5\0\0\0hello",
-        ([b"hello"], [b"\5\0\0\0hello"]),
-    ),
+    ("bytes-variable-prefixed", "raw_bytes_variable", b"\5\0\0\0hello", ([b"hello"], [b"\5\0\0\0hello"])),
 )
 
 
@@ -169,8 +164,7 @@ def other_bytes_shapes_are_refused(
 def _expect_strings_refused_or_right(target: Target, model: Model, body: bytes) -> None:
     """Expect the server to refuse a body without length prefixes, or to read one element if the shape is [-1].
 
-    Raises:
-        NotApplicableError: metadata do not show that the input has a shape other than [1].
+    Raises NotApplicableError: metadata do not show that the input has a shape other than [1].
     """
     shape = model.role.inputs[0].shape
     if shape != (-1,) and (-1 in shape or prod(shape) < 2):
@@ -232,9 +226,6 @@ def body_without_header_is_refused(target: Target, model: Model, refusal: Refusa
     expect_fault_refused(target, model, refusal)
 
 
-# --- empty bodies -----------------------------------------------------------------------------------------------------
-
-
 def _make_empty_tensor(model: Model) -> Tensor:
     """Return the tensor that an empty body represents: no elements, or one empty string."""
     spec = model.role.inputs[0]
@@ -242,9 +233,6 @@ def _make_empty_tensor(model: Model) -> Tensor:
         return model.tensor([b""], (1,))
     shape = [max(size, 0) for size in spec.shape]
     return model.tensor([], [1, *shape] if model.role.batching else shape)
-
-
-# --- observed -------------------------------------------------------------------------------------------------------
 
 
 @check("raw.empty-body", requirements="RAW-EMPTY")

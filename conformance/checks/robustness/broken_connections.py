@@ -51,14 +51,9 @@ def _drop_last_bytes(count: int) -> CutRequest:
     return lambda target, message: target.render_octets(message)[:-count]
 
 
-def _cut_inside_head(target: Target, message: Message) -> bytes:
-    """Return the head of a request without the empty line at its end."""
-    return target.render_octets(message).partition(CRLF * 2)[0]
-
-
 @check("robustness.cut-request-is-not-carried-out", requirements="ROBUST-CUT", role="identity_int32", infers=False)
 @rows(
-    make_row("inside-the-head", _cut_inside_head),
+    make_row("inside-the-head", lambda target, message: target.render_octets(message).partition(CRLF * 2)[0]),
     make_row("inside-the-json", _drop_last_bytes(10)),
     make_row("inside-binary-data", _drop_last_bytes(4), True, needs=BINARY),
     make_row("behind-json-that-is-whole", _overstate_length),
@@ -82,12 +77,7 @@ RESET_COUNT = 20
 
 
 @check("robustness.reset-harms-nobody", requirements="ROBUST-RESET", role="identity_int32", infers=False)
-@rows(
-    ("before-a-byte", 0.0),
-    ("inside-the-head", 0.3),
-    ("inside-the-body", 0.95),
-    ("before-the-answer", 1.0),
-)
+@rows(("before-a-byte", 0.0), ("inside-the-head", 0.3), ("inside-the-body", 0.95), ("before-the-answer", 1.0))
 def reset_harms_nobody(target: Target, model: Model, sent_fraction: float) -> None:
     """Twenty clients that reset their connections disturb no other client."""
     message = make_plain_request(model)
@@ -105,10 +95,6 @@ PIPELINED_REQUESTS = 500  # requests on one connection
 RenderOpening = Callable[[Target, Model], bytes]
 
 
-def _render_nothing(_: Target, __: Model) -> bytes:
-    return b""
-
-
 def _render_partial_head(target: Target, model: Model) -> bytes:
     return target.render_octets(make_plain_request(model)).partition(CRLF * 2)[0]
 
@@ -123,7 +109,7 @@ def _render_pipelined_requests(target: Target, _: Model) -> bytes:
 
 @check("robustness.slow-clients-keep-nobody-waiting", requirements="ROBUST-SLOW", role="identity_int32", infers=False)
 @rows(
-    ("200-idle-connections", _render_nothing, 200),
+    ("200-idle-connections", lambda _, __: b"", 200),
     ("32-heads-that-do-not-go-on", _render_partial_head, 32),
     ("32-bodies-that-do-not-go-on", _render_partial_body, 32),
     ("8-connections-of-500-requests-whose-answers-are-not-read", _render_pipelined_requests, 8),
@@ -131,8 +117,7 @@ def _render_pipelined_requests(target: Target, _: Model) -> bytes:
 def slow_clients_keep_nobody_waiting(target: Target, model: Model, render: RenderOpening, count: int) -> None:
     """Idle and slow clients do not delay other clients.
 
-    Raises:
-        NotApplicableError: the server answers that it is busy.
+    Raises NotApplicableError: the server answers that it is busy.
     """
     with expect_still_serving(target, model), target.hold_connections([render(target, model)] * count):
         for salt in range(4, 7):

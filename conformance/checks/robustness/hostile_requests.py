@@ -151,11 +151,7 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 def make_row(
-    identity: str,
-    *values: object,
-    role: str | None = None,
-    needs: tuple[str, ...] = (),
-    dangerous: bool = False,
+    identity: str, *values: object, role: str | None = None, needs: tuple[str, ...] = (), dangerous: bool = False
 ) -> Row:
     """Return a row; its first value, which messages show, is its id with spaces instead of hyphens."""
     named = (identity.replace("-", " "), *values)

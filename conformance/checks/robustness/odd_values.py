@@ -28,7 +28,6 @@ from conformance.wire.edits import Set
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.message_edits import set_length
 from conformance.wire.request import Form, InferRequest, RequestedOutput
-from conformance.wire.tensor import Tensor
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 # Other areas judge most such numbers; see the top of this module.
@@ -44,13 +43,9 @@ EMPTY = {
 }
 
 
-def _make_empty_inputs(model: Model) -> list[Tensor]:
-    return [model.tensor([], (0,) * len(model.role.inputs[0].shape))]
-
-
 def _send_no_elements(send: Form) -> Start:
     """Return a builder of a request with an input without elements."""
-    return lambda model: model.request(_make_empty_inputs(model), send=send)
+    return lambda model: model.request([model.tensor([], (0,) * len(model.role.inputs[0].shape))], send=send)
 
 
 def _set_shape(shape: Sequence[int], send: Form, encode: Encoder = InferRequest.encode_with) -> WrongRequest:
@@ -99,11 +94,7 @@ def _call_for_classes(count: int) -> MessageBuilder:
     ],
     *[
         make_row(
-            f"shape-{name}-in-binary",
-            _set_shape(shape, "binary"),
-            role=ROLES[len(shape)],
-            needs=BINARY,
-            dangerous=True,
+            f"shape-{name}-in-binary", _set_shape(shape, "binary"), role=ROLES[len(shape)], needs=BINARY, dangerous=True
         )
         for name, shape in EMPTY.items()
     ],
@@ -139,10 +130,7 @@ def number_beyond_all_is_answered_or_refused(
 @rows(
     *[
         make_row(
-            f"shape-{name}",
-            _set_shape(shape, "binary", make_infer_message),
-            role=ROLES[len(shape)],
-            dangerous=True,
+            f"shape-{name}", _set_shape(shape, "binary", make_infer_message), role=ROLES[len(shape)], dangerous=True
         )
         for name, shape in EMPTY.items()
     ],

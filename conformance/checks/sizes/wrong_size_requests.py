@@ -94,8 +94,7 @@ def _send_other_count(change: int) -> Start:
 
     `binary_data_size` matches the data; only the shape contradicts them.
 
-    Raises:
-        NotApplicableError: the input has no elements.
+    Raises NotApplicableError: the input has no elements.
     """
 
     def build_request(model: Model) -> Message:
@@ -114,8 +113,7 @@ def _send_other_count(change: int) -> Start:
 def _move_last_element(model: Model) -> Message:
     """Return a request whose sizes make the last element of the first input part of the second input.
 
-    Raises:
-        NotApplicableError: the first input has no elements.
+    Raises NotApplicableError: the first input has no elements.
     """
     first, request = require_several_inputs(model)[0], send_several(model)
     if not first.elements:

@@ -202,7 +202,7 @@ def _expect_refused_or_unchanged(
             ("strings-2-32-by-2-32", [2**32, 2**32], "rank2_bytes", 0, True),
             ("strings-2-62", [2**62], "identity_bytes", 0, False),
         )
-    ],
+    ]
 )
 def shape_past_all_bodies_is_refused(target: Target, model: Model, shape: Sequence[int], size: int) -> None:
     """The server refuses a shape with more elements than any body holds, even if the number overflows 32 or 64 bits."""

@@ -43,9 +43,7 @@ class SplitRequest:
     """A request and the offsets at which its body is split.
 
     Attributes:
-        name: the row's id.
         role: the role of the model that receives the request; None if only deployed models receive it.
-        build: returns the request and its inputs.
         find_offsets: returns the offsets at which the body of a message is split.
         form: the form of the inputs: JSON, binary data or a raw request.
         fit: the deployed models that can receive the request; None for no deployed model.

@@ -189,9 +189,7 @@ def _extract_status_and_name(reply: Reply) -> tuple[int | None, object]:
 def _expect_bad_request_refused(reply: Reply) -> None:
     """Expect the server to refuse an invalid request.
 
-    Raises:
-        UnmetError: the request failed, but not with a refusal.
-        BlockedError: the server answered the request; other checks judge this.
+    Raises BlockedError: the server answered the request; other checks judge this.
     """
     if reply.succeeded:
         raise BlockedError("the server answered an invalid request")

@@ -54,12 +54,7 @@ BOTH_FORMS: tuple[Form, ...] = ("json", "binary")
 @claim("state.answers-in-turn-are-their-own", requirements="OIP-ISOLATION")
 @rows(
     *[
-        Row(
-            f"{role}-{name}-{form}",
-            (lengths, form),
-            role=role,
-            needs=BINARY if form == "binary" else (),
-        )
+        Row(f"{role}-{name}-{form}", (lengths, form), role=role, needs=BINARY if form == "binary" else ())
         for role in ("identity_int32", "identity_bytes")
         for name, lengths in {
             "big-small": (LARGE_COUNT, 1),
@@ -177,8 +172,7 @@ def like_requests_have_answers_of_their_own(
 def _find_distinguishable_inputs(model: Model, length: int) -> tuple[list[Tensor], list[Tensor]]:
     """Return two sets of inputs from `_make_similar_inputs` that the model answers differently.
 
-    Raises:
-        NotApplicableError: the model gives the same answer to all such inputs.
+    Raises NotApplicableError: the model gives the same answer to all such inputs.
     """
     first = _make_similar_inputs(model, length, 1)
     for last_element in OTHER_SALTS:
@@ -272,7 +266,6 @@ class RequestForm:
     Attributes:
         request: builds the request from a model, inputs and a unique number.
         expect: raises `UnmetError` if the answer is not correct for the inputs.
-        needs: the extensions that the request uses.
     """
 
     request: Callable[[Model, Tensors, int], InferRequest | Message]
@@ -403,9 +396,7 @@ def _expect_own_answer(
 
     An ended connection is a refusal as well: see `is_closed_under_load`.
 
-    Raises:
-        UnmetError: the answer is wrong.
-        BlockedError: the same request alone also gets a wrong answer.
+    Raises BlockedError: the same request alone also gets a wrong answer.
     """
     if reply.status in LIMIT_STATUSES or is_closed_under_load(target, reply):
         return

@@ -266,16 +266,12 @@ def _rename_last_input(request: InferRequest) -> InferRequest:
     return replace(request, inputs=(*others, replace(last, tensor=replace(last.tensor, name="NO_SUCH_INPUT"))))
 
 
-def _keep_first_input(request: InferRequest) -> InferRequest:
-    return replace(request, inputs=request.inputs[:1])
-
-
 # outcome of a request -> how it is changed, and how many bytes are cut off its end
 CHANGES: Mapping[str, tuple[Callable[[InferRequest], InferRequest], int]] = {
     "answered": (_keep, 0),
     "refused-for-an-output": (_add_unknown_output, 0),
     "refused-for-an-input": (_rename_last_input, 0),
-    "refused-for-a-missing-input": (_keep_first_input, 0),
+    "refused-for-a-missing-input": (lambda request: replace(request, inputs=request.inputs[:1]), 0),
     "refused-for-its-end": (_keep, 2),
 }
 # Rows that also run on deployed models.

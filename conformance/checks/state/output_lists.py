@@ -15,11 +15,7 @@ from conformance.wire.request import RequestedOutput
 OutputList = Sequence[RequestedOutput] | None
 # Kind of lists -> the extensions that they need.
 _NEEDS: Mapping[str, tuple[str, ...]] = {"lists": (), "forms": BINARY, "classified": CLASSES}
-_ROLES = {
-    "lists": ("multi",),
-    "forms": ("add_sub", "raw_two_outputs"),
-    "classified": ("scores_two_outputs",),
-}
+_ROLES = {"lists": ("multi",), "forms": ("add_sub", "raw_two_outputs"), "classified": ("scores_two_outputs",)}
 
 
 def make_output_list_rows(*values: Any) -> Iterator[Row]:

@@ -62,8 +62,7 @@ def is_closed_under_load(target: AnyTarget, reply: Reply) -> bool:
     A server may limit its connections, and may close a connection at any time (RFC 9112, 9.4 and 9.5); a gateway may
     wait no longer (RFC 9110, 15.6.5). They mix up no requests by that.
 
-    Raises:
-        UnmetError: the server ends the connection of the same request alone as well.
+    Raises UnmetError: the server ends the connection of the same request alone as well.
     """
     if reply.is_over_grpc or not reply.has_no_server_answer:
         return False
@@ -80,9 +79,7 @@ def expect_correct_outputs(target: AnyTarget, reply: Reply, tensors: Iterable[Te
 
     If the second answer is correct, any fault in the first answer breaks `requirement`.
 
-    Raises:
-        UnmetError: the answer is wrong.
-        BlockedError: the second answer has the same fault.
+    Raises BlockedError: the second answer has the same fault.
     """
     tensors = list(tensors)
     try:
@@ -102,8 +99,7 @@ def expect_correct_outputs(target: AnyTarget, reply: Reply, tensors: Iterable[Te
 def require_answer_alone(target: AnyTarget, reply: Reply) -> None:
     """Require that the server answers a failed request if it is sent alone, on a new connection.
 
-    Raises:
-        BlockedError: the server does not answer the request.
+    Raises BlockedError: the server does not answer the request.
     """
     alone = target.send(reply.exchange.message, fresh=True)
     if not alone.succeeded:
@@ -158,8 +154,7 @@ def send_answered_request(target: Target, model: Model, form: AnyForm, length: i
 def require_raw_answered(target: AnyTarget, model: Model, message: Message) -> None:
     """Require that a deployed model does not refuse raw requests; `message` is such a request.
 
-    Raises:
-        NotApplicableError: the server refuses the request; the metadata do not tell whether a refusal is allowed.
+    Raises NotApplicableError: the server refuses the request; the metadata do not tell whether a refusal is allowed.
     """
     if model.is_deployed and target.send(message, fresh=True).is_refusal:
         raise NotApplicableError(f"the server may refuse raw requests to {model.name}")

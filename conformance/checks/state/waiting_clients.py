@@ -162,8 +162,7 @@ def large_answers_in_flight_are_their_own(target: AnyTarget, model: Model, form:
 def _expect_own_large_answer(target: AnyTarget, reply: Reply, expected: Sequence[Tensor]) -> None:
     """Expect an answer to one of two large requests; the control is the same request alone, whose answer is read late.
 
-    Raises:
-        NotApplicableError: the server refuses such large requests, or two at once.
+    Raises NotApplicableError: the server refuses such large requests, or two at once.
     """
 
     def send_alone() -> Reply:
@@ -184,9 +183,6 @@ def _expect_own_large_answer(target: AnyTarget, reply: Reply, expected: Sequence
         attribute_to("OIP-ISOLATION"),
     ):
         expect(reply).tensors(expected)
-
-
-# --- clients that go away ---------------------------------------------------------------------------------------------
 
 
 @check(

@@ -6,13 +6,13 @@ have ordinary magnitudes. An input that cannot be changed within these limits st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.wire.datatypes import INTEGERS
+from conformance.wire.datatypes import DATATYPES, INTEGERS
 from conformance.wire.tensor import Tensor
 
 Array = NDArray[Any]
@@ -62,12 +62,12 @@ def swap_bytes(tensors: Sequence[Tensor], plain: Sequence[Tensor]) -> list[Tenso
 
 def shift_elements(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with each element replaced by the next element; the last element stays."""
-    return [_replace_elements(each, np.concatenate([flat[1:], flat[-1:]])) for each, flat in _flatten_tensors(tensors)]
+    return _change_elements(tensors, lambda flat: np.concatenate([flat[1:], flat[-1:]]))
 
 
 def reorder_by_columns(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors as read by a server that takes row-major data for column-major data."""
-    return [_replace_elements(each, flat.reshape(each.shape, order="F")) for each, flat in _flatten_tensors(tensors)]
+    return [_replace_elements(each, each.array.reshape(-1).reshape(each.shape, order="F")) for each in tensors]
 
 
 def has_rows_and_columns(tensor: Tensor) -> bool:
@@ -77,21 +77,14 @@ def has_rows_and_columns(tensor: Tensor) -> bool:
 
 def invert_booleans(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with every BOOL element inverted."""
-    return [
-        _replace_elements(each, ~flat) if each.datatype == "BOOL" else each for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(tensors, np.invert, ("BOOL",))
 
 
 def halve_strings(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with every string cut to its first half."""
-    return [
-        _replace_elements(
-            each, Tensor.from_values("", "BYTES", [text[: len(text) // 2] for text in flat.tolist()]).array
-        )
-        if each.datatype == "BYTES" and flat.size
-        else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(
+        tensors, lambda flat: _make_strings([text[: len(text) // 2] for text in flat.tolist()]), ("BYTES",)
+    )
 
 
 def are_different(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
@@ -102,30 +95,23 @@ def are_different(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
 
 def fill_strings(tensors: Sequence[Tensor], texts: Sequence[bytes]) -> list[Tensor]:
     """Return the tensors with every BYTES input filled with these strings, repeated as needed."""
-    filling = Tensor.from_values("", "BYTES", list(texts)).array
-    return [
-        _replace_elements(each, np.resize(filling, flat.size)) if each.datatype == "BYTES" else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(tensors, lambda flat: np.resize(_make_strings(texts), flat.size), ("BYTES",))
 
 
 def fill_floats_with_lookalike(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
     """Return the tensors with every FP32 and FP64 input filled with the number that `LOOKALIKES` lists under `name`."""
     octets = LOOKALIKES[name]
     return [
-        _replace_elements(each, np.resize(np.frombuffer(octets[each.datatype], flat.dtype), flat.size))
+        _replace_elements(each, np.resize(np.frombuffer(octets[each.datatype], each.array.dtype), each.elements))
         if each.datatype in octets
         else each
-        for each, flat in _flatten_tensors(tensors)
+        for each in tensors
     ]
 
 
 def fill_floats_with_fractions(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with fractions between 1 and 2 that use all bits."""
-    return [
-        _replace_elements(each, _make_fractions(flat)) if each.datatype in WIDE_FLOATS else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(tensors, _make_fractions, WIDE_FLOATS)
 
 
 def _make_fractions(flat: Array) -> Array:
@@ -134,54 +120,47 @@ def _make_fractions(flat: Array) -> Array:
 
 def fill_floats_with_subnormals(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with different subnormal numbers."""
-    return [
-        _replace_elements(each, _make_fractions(flat) * np.finfo(flat.dtype).tiny / 4)
-        if each.datatype in WIDE_FLOATS
-        else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(tensors, lambda flat: _make_fractions(flat) * np.finfo(flat.dtype).tiny / 4, WIDE_FLOATS)
 
 
 def fill_floats_with_zeros(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with zeros."""
-    return [
-        _replace_elements(each, np.zeros_like(flat)) if each.datatype in WIDE_FLOATS else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(tensors, np.zeros_like, WIDE_FLOATS)
 
 
 def fill_floats_with_large_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with numbers above 2^53, which JSON can carry."""
-    return [
-        _replace_elements(each, (_make_fractions(flat) * LARGE_NUMBER).astype(flat.dtype))
-        if each.datatype in WIDE_FLOATS
-        else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(
+        tensors, lambda flat: (_make_fractions(flat) * LARGE_NUMBER).astype(flat.dtype), WIDE_FLOATS
+    )
 
 
 def fill_floats_with_non_finite_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 and FP64 inputs filled with NaN and both infinities."""
-    return [
-        _replace_elements(each, np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size))
-        if each.datatype in WIDE_FLOATS
-        else each
-        for each, flat in _flatten_tensors(tensors)
-    ]
+    return _change_elements(
+        tensors, lambda flat: np.resize(np.array([np.nan, np.inf, -np.inf], flat.dtype), flat.size), WIDE_FLOATS
+    )
 
 
 def round_floats(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors with FP32 elements rounded to FP16, and FP64 elements rounded to FP32."""
+    return _change_elements(
+        tensors, lambda flat: flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype), WIDE_FLOATS
+    )
+
+
+def _change_elements(
+    tensors: Sequence[Tensor], change: Callable[[Array], Array], datatypes: Collection[str] = DATATYPES
+) -> list[Tensor]:
+    """Return the tensors; `change` has replaced the elements, as a flat array, of those of the given datatypes."""
     return [
-        _replace_elements(each, flat.astype(f"<f{flat.itemsize // 2}").astype(flat.dtype))
-        if each.datatype in WIDE_FLOATS
-        else each
-        for each, flat in _flatten_tensors(tensors)
+        _replace_elements(each, change(each.array.reshape(-1))) if each.datatype in datatypes else each
+        for each in tensors
     ]
 
 
-def _flatten_tensors(tensors: Sequence[Tensor]) -> list[tuple[Tensor, Array]]:
-    return [(tensor, tensor.array.reshape(-1)) for tensor in tensors]
+def _make_strings(texts: Sequence[bytes]) -> Array:
+    return Tensor.from_values("", "BYTES", list(texts)).array
 
 
 def _replace_elements(tensor: Tensor, elements: Array) -> Tensor:

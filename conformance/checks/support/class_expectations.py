@@ -158,8 +158,7 @@ def _describe_labels(labels: Sequence[str]) -> str:
 def expect_same_label_everywhere(target: AnyTarget, model: Model, send: Form) -> None:
     """Expect each index to have the same label in every answer and at every rank.
 
-    Raises:
-        NotApplicableError: no index that occurs at two ranks has a label.
+    Raises NotApplicableError: no index that occurs at two ranks has a label.
     """
     for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]:
         if any(_collect_labels(target, model, name, send, min_ranks=2).values()):
@@ -170,8 +169,7 @@ def expect_same_label_everywhere(target: AnyTarget, model: Model, send: Form) ->
 def expect_no_colon_without_label(target: AnyTarget, model: Model, send: Form) -> None:
     """Expect a class without a label to end with its index, not with a colon.
 
-    Raises:
-        NotApplicableError: every class has a label.
+    Raises NotApplicableError: every class has a label.
     """
     found = [_collect_labels(target, model, name, send) for name in model.find_classifiable_outputs()[:MAX_OUTPUTS]]
     unlabelled = [labels for labels in found if not all(labels.values())]

@@ -62,8 +62,7 @@ def ask(
 def request_classes(target: AnyTarget, request: InferRequest) -> Reply:
     """Send a request for classes; if it is refused, send it again without `classification` to find the cause.
 
-    Raises:
-        BlockedError: the request without `classification` is refused as well.
+    Raises BlockedError: the request without `classification` is refused as well.
     """
     reply = target.infer(request)
     outputs = request.outputs or ()
@@ -83,9 +82,8 @@ def request_classes(target: AnyTarget, request: InferRequest) -> Reply:
 def read_texts(reply: Reply, name: str) -> list[str]:
     """Return the elements of an output as strings, whatever its datatype and shape.
 
-    Raises:
-        UnmetError: the request was not answered; the output contains no strings (CLS-PARAMETER), or over gRPC strings
-            without their lengths (GRPC-RAW-AS-TYPED).
+    Raises UnmetError: the request was not answered; the output contains no strings (CLS-PARAMETER), or over gRPC
+    strings without their lengths (GRPC-RAW-AS-TYPED).
     """
     output = expect(reply, PARAMETER_REQUIREMENT).output(name)
     if misframed := [found for found in output.findings if reply.is_over_grpc and found.kind in MISFRAMED]:
@@ -108,8 +106,7 @@ def read_texts(reply: Reply, name: str) -> list[str]:
 def read_classes(reply: Reply, name: str) -> list[ClassText]:
     """Return the classes of an output, parsed leniently.
 
-    Raises:
-        UnmetError: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
+    Raises UnmetError: the output has no classes (CLS-PARAMETER), or one cannot be parsed (CLS-FORMAT).
     """
     found = []
     for text in read_texts(reply, name):
@@ -189,12 +186,7 @@ def find_first_shown_class(listed: Sequence[ClassText], right: Sequence[ClassTex
 class ClassifiedAnswer:
     """An answer that contains the classes of one output, with the request and the expected scores.
 
-    Attributes:
-        tensors: the inputs of the request.
-        send: the form of the inputs.
-        name: the name of the output.
-        count: how many classes were requested.
-        right: the expected output without classification, which contains the scores.
+    `right`: the expected output without classification, which contains the scores.
     """
 
     target: AnyTarget
@@ -252,8 +244,7 @@ class ClassifiedAnswer:
     def listed(self) -> Sequence[ClassText]:
         """The classes, in the order of the answer.
 
-        Raises:
-            UnmetError: see `read_classes`.
+        Raises UnmetError: see `read_classes`.
         """
         return read_classes(self.reply, self.name)
 
@@ -292,11 +283,7 @@ class ClassifiedAnswer:
         return self.count if self.model.role.batching else min(self.count, self.right.elements // self.batch)
 
     def require_unsorted_scores(self) -> None:
-        """Require scores that are not in descending order, so that their ranking differs from their index order.
-
-        Raises:
-            NotApplicableError: the scores are already in descending order.
-        """
+        """Require scores that are not in descending order, so that their ranking differs from their index order."""
         if not any(is_unsorted(row) for row in self.scores.reshape(self.batch, -1)):
             raise NotApplicableError(
                 f"the scores of {self.name} are in descending order already, so classes would not show a wrong order"

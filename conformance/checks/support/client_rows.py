@@ -5,7 +5,7 @@ Each row derives its values and the name of its model from its id, so that a sta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,8 @@ from conformance.expect.unmet import BlockedError, NotApplicableError, UnmetErro
 from conformance.roles.corner_values import BYTE_STRINGS, TEXTS
 from conformance.roles.sample_values import make_sample_tensor
 from conformance.spec import ledger
-from conformance.spec.check import Row
+from conformance.spec.check import BodyWithRows, Check, Row, check, rows
+from conformance.spec.extensions import GRPC
 from conformance.wire.datatypes import DATATYPES
 from conformance.wire.request import Form
 from conformance.wire.tensor import Tensor
@@ -73,6 +74,25 @@ def make_small_script(inference: Inference) -> Script:
     return make_script(tuple(make_tensor(inference.model, name, "INT32", (2,)) for name in names))
 
 
+def client_claim(
+    name: str, requirements: str | Sequence[str], over_grpc: Iterable[Any] | Callable[[Row], Row] | None = None
+) -> Callable[[BodyWithRows], Check]:
+    """Make a check of clients over HTTP, and another over gRPC, whose id and requirements follow from the first.
+
+    `over_grpc` are the rows over gRPC, or a function that makes them of those over HTTP; None: the same rows.
+    """
+    ids = (requirements,) if isinstance(requirements, str) else tuple(requirements)
+
+    def build_checks(source: BodyWithRows) -> Check:
+        calls = map(over_grpc, source.rows) if callable(over_grpc) else over_grpc or source.rows
+        over_calls = check(f"client-grpc.{name}", requirements=[f"{each}/grpc" for each in ids], over=(GRPC,))
+        return check(f"client.{name}", requirements=ids)(
+            replace(source, source=over_calls(rows(*calls)(source.source)))
+        )
+
+    return build_checks
+
+
 def to_grpc_row(row: Row) -> Row:
     """Return the row with the gRPC ids of its requirements and the gRPC names of the forms in its id."""
     name = row.id.replace("binary", "raw").replace("json", "typed")
@@ -108,15 +128,9 @@ def expect_scripted_answer_read(
 
     A failure blocks the row if the client cannot read the same outputs in a plain answer either.
 
-    Args:
-        client: the client under test.
-        inference: the inference that the client performs.
-        script: the scripted answer.
-        unread: the requirement to report if the client raises an error; None for the requirement of the row.
+    `unread`: the requirement to report if the client raises an error; None for the requirement of the row.
 
-    Raises:
-        BlockedError: the client does not read the outputs of a plain answer.
-        UnmetError: the client reads the plain answer, but not the scripted answer.
+    Raises BlockedError: the client does not read the outputs of a plain answer.
     """
     with block_if_unread(client, inference, script.outputs(inference), unread):
         expect_outputs(client.infer(inference, script), through_json=True, unread=unread)
@@ -196,15 +210,9 @@ def expect_request_sent(
 
     If no request arrives, the row is blocked if the client sends no plain request in the same forms either.
 
-    Args:
-        client: the client under test.
-        inference: the inference that the client performs.
-        judged: the ids of the requirements that the row judges.
-        not_received: the requirement to report if a plain request arrives, but the request of this inference does not.
+    `not_received`: the requirement to report if a plain request arrives, but the request of this inference does not.
 
-    Raises:
-        BlockedError: the client sends no plain request in the forms of this inference.
-        UnmetError: the request breaks a requirement, or does not arrive although a plain request does.
+    Raises BlockedError: the client sends no plain request in the forms of this inference.
     """
     observation = client.infer(inference, make_small_script(inference))
     with block_if_unsent(client, observation):

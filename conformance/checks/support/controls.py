@@ -11,7 +11,7 @@ The model of a role computes the expected outputs. Those of a deployed model are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -144,15 +144,9 @@ def is_side_right(target: AnyTarget, model: Model, tensors: Sequence[Tensor], si
 # --- binary data in one direction -------------------------------------------------------------------------------------
 
 
-def expect_side(
-    target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side, plain: Sequence[Tensor] | None = None
-) -> None:
-    """Expect correct outputs of a role for values that JSON can carry, with binary data on `side`; see `SIDES`.
-
-    Raises:
-        BlockedError: the outputs for the `plain` inputs, which lack the property under test, are wrong as well.
-    """
-    with _let_both_sides_decide(target, model, tensors), _block_if_plain_is_wrong(target, model, plain, side):
+def expect_side(target: AnyTarget, model: Model, tensors: Sequence[Tensor], side: Side) -> None:
+    """Expect correct outputs of a role for values that JSON can carry, with binary data on `side`; see `SIDES`."""
+    with _let_both_sides_decide(target, model, tensors):
         expect_right(target, model, tensors, **SIDES[side])
 
 
@@ -171,15 +165,6 @@ def _let_both_sides_decide(target: AnyTarget, model: Model, tensors: Sequence[Te
         expect_right(target, model, tensors, **SIDES["both"])
 
 
-def _block_if_plain_is_wrong(
-    target: AnyTarget, model: Model, plain: Sequence[Tensor] | None, side: Side
-) -> AbstractContextManager[None]:
-    return block_if(
-        lambda: plain is not None and not is_side_right(target, model, plain, side),
-        "elements without the property under test also give wrong outputs",
-    )
-
-
 def expect_read(
     target: AnyTarget,
     model: Model,
@@ -190,13 +175,10 @@ def expect_read(
 ) -> None:
     """Expect correct outputs if the inputs of some datatypes are binary data, and all other tensors are JSON.
 
-    Args:
-        target: the server.
-        model: the model of a role, or a deployed model.
-        tensors: all inputs.
-        misread: the inputs as a server with the fault under test reads them; None if each fault shows.
-        plain: inputs that a server with that fault still reads correctly; None if there are no such inputs.
-        datatypes: the datatypes of the inputs that are sent as binary data.
+    `model`: the model of a role, or a deployed model.
+    `misread`: the inputs as a server with the fault under test reads them; None if each fault shows.
+    `plain`: inputs that a server with that fault still reads correctly; None if there are no such inputs.
+    `datatypes`: the datatypes of the inputs that are sent as binary data.
 
     Raises:
         NotApplicableError: JSON carries no input of these datatypes, or the model gives the same answer to `tensors`
@@ -256,15 +238,12 @@ def expect_written(
 ) -> None:
     """Expect correct outputs of some datatypes as binary data, each requested alone, for inputs in JSON.
 
-    Args:
-        target: the server.
-        model: the model of a role, or a deployed model.
-        tensors: all inputs.
-        apply_fault: changes elements as the fault under test does, or undoes this change; None if any difference counts
-            as the fault.
-        plain: inputs with outputs that a server with the fault under test writes correctly; None if none are known.
-        datatypes: the datatypes of the outputs that are requested as binary data.
-        free_of: kinds of faults that no answer may have: keys of `wire.finding.KINDS`.
+    `model`: the model of a role, or a deployed model.
+    `apply_fault`: changes elements as the fault under test does, or undoes this change; None if any difference counts
+    as the fault.
+    `plain`: inputs with outputs that a server with the fault under test writes correctly; None if none are known.
+    `datatypes`: the datatypes of the outputs that are requested as binary data.
+    `free_of`: kinds of faults that no answer may have: keys of `wire.finding.KINDS`.
 
     Raises:
         NotApplicableError: JSON carries no output of these datatypes, or `apply_fault` changes no output.
@@ -277,7 +256,10 @@ def expect_written(
             raise BlockedError(f"the server returns {right.name} as JSON")
         with (
             _let_both_sides_decide(target, model, tensors),
-            _block_if_plain_is_wrong(target, model, plain, "written"),
+            block_if(
+                lambda: plain is not None and not is_side_right(target, model, plain, "written"),
+                "elements without the property under test also give wrong outputs",
+            ),
             block_if(
                 partial(_is_wrong_otherwise, right, reply, apply_fault),
                 f"{right.name} is wrong for another reason than the fault under test",
@@ -399,17 +381,12 @@ def expect_several_tensors(
 ) -> None:
     """Expect correct outputs in a reply to a request with several tensors; after a failure, send each tensor alone.
 
-    Args:
-        reply: the reply to the message.
-        target: the server, for requests with a single tensor.
-        model: the model of the message. A deployed model always receives all its inputs, so callers check its binary
-            inputs in declared order first.
-        inputs: the tensors that were sent.
-        outputs: the expected outputs.
-        side: whether the inputs or the outputs are binary data.
+    `target`: the server, for requests with a single tensor.
+    `model`: the model of the message. A deployed model always receives all its inputs, so callers check its binary
+    inputs in declared order first.
+    `side`: whether the inputs or the outputs are binary data.
 
-    Raises:
-        BlockedError: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.
+    Raises BlockedError: the outputs are also wrong for a tensor alone, and all outputs of other datatypes are right.
     """
     try:
         expect(reply).tensors(outputs)
@@ -481,8 +458,7 @@ def is_refused_as_json_too(target: AnyTarget, model: Model, tensors: Sequence[Te
 
     Use this for tensors without elements: no document requires a server to accept them.
 
-    Raises:
-        UnmetError: the server fails on such tensors, instead of refusing them.
+    Raises UnmetError: the server fails on such tensors, instead of refusing them.
     """
     if reply is None or (reply.status or 0) < 400:
         return False
@@ -515,8 +491,7 @@ def is_right_in_name_order(target: AnyTarget, model: Model, tensors: Sequence[Te
 def mark_not_applicable_if(is_undecided: Callable[[], bool], reason: str) -> Iterator[None]:
     """Turn an unmet or blocked expectation in the `with` block into `NotApplicableError` if `is_undecided` is true.
 
-    Raises:
-        NotApplicableError: the expectation failed, and `is_undecided` says that the correct result is unknown.
+    Raises NotApplicableError: the expectation failed, and `is_undecided` says that the correct result is unknown.
     """
     try:
         yield
@@ -559,8 +534,7 @@ def _is_wrong_in_other_form(
 def require_typed_inputs_accepted(reply: Reply, model: Model) -> None:
     """Require an answer to typed inputs of a model that has an output without typed contents.
 
-    Raises:
-        NotApplicableError: the server refuses them; no document says how to answer in this case.
+    Raises NotApplicableError: the server refuses them; no document says how to answer in this case.
     """
     if reply.is_refusal and any(not DATATYPES[spec.datatype].contents for spec in model.role.outputs):
         raise NotApplicableError(f"the target refuses typed inputs of {model.name}: {escape_text(reply.outcome())}")
@@ -582,8 +556,7 @@ def read_comparable_outputs(model: Model, reply: Reply) -> list[Tensor]:
 def expect_answered_or_block(reply: Reply) -> Reply:
     """Return the reply if the request succeeded, or block the row.
 
-    Raises:
-        BlockedError: the request failed; other checks judge the failure.
+    Raises BlockedError: the request failed; other checks judge the failure.
     """
     if not reply.succeeded:
         unmet = UnmetError("an answer with the status OK", reply.outcome(), reply)

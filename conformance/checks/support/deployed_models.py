@@ -27,11 +27,7 @@ def require_json(model: Model) -> None:
 
 
 def require_json_outputs(model: Model) -> Names:
-    """Return the names of the outputs that JSON can carry.
-
-    Raises:
-        NotApplicableError: JSON can carry no output.
-    """
+    """Return the names of the outputs that JSON can carry. Raises NotApplicableError: JSON can carry no output."""
     names = tuple(spec.name for spec in model.role.outputs if spec.name not in model.binary_outputs)
     if not names:
         raise NotApplicableError(f"JSON cannot represent any output of {model.name}")
@@ -41,8 +37,7 @@ def require_json_outputs(model: Model) -> Names:
 def to_json(model: Model, tensor: Tensor) -> list[Any]:
     """Return the elements of an input as a JSON value.
 
-    Raises:
-        NotApplicableError: JSON cannot represent the elements.
+    Raises NotApplicableError: JSON cannot represent the elements.
     """
     if model.is_deployed and tensor.name in model.binary_inputs:
         raise NotApplicableError(f"JSON cannot represent {tensor.name}")
@@ -52,8 +47,7 @@ def to_json(model: Model, tensor: Tensor) -> list[Any]:
 def require_no_lookup_table(model: Model) -> None:
     """Skip a deployed model that may use integers as table indices, since an invalid index can crash the model.
 
-    Raises:
-        NotApplicableError: the only input of the model has an integer datatype.
+    Raises NotApplicableError: the only input of the model has an integer datatype.
     """
     inputs = model.role.inputs
     if model.is_deployed and len(inputs) == 1 and inputs[0].datatype in INTEGERS:

@@ -93,9 +93,7 @@ def _format_class(right: ExpectedClass) -> str:
 class _CaseRequest:
     """The request of a golden case, with methods that send simpler requests.
 
-    Attributes:
-        classified: the outputs that the case requests as classes.
-        is_binary: whether the answer contained some of these outputs as binary data.
+    `is_binary`: whether the answer contained some of these outputs as binary data.
     """
 
     target: Target
@@ -138,8 +136,7 @@ class _CaseRequest:
 def attribute_unmet(target: Target, case: Case, model: Model, unmet: UnmetError) -> None:
     """Attribute a failure to the requirement on the feature that simpler requests lack.
 
-    Raises:
-        BlockedError: the answer to a simpler request is wrong as well.
+    Raises BlockedError: the answer to a simpler request is wrong as well.
     """
     classified = [output for output in case.outputs if output.classes is not None]
     names = {output.name for output in classified}

@@ -82,9 +82,8 @@ def make_other_inputs(model: Model) -> list[Tensor]:
 def make_large_inputs(model: Model, count: int = LARGE_COUNT) -> Sequence[Tensor]:
     """Return one-dimensional inputs of more than 64 KiB for a deployed model.
 
-    Raises:
-        NotApplicableError: the model accepts no such inputs, or has an input of more than one dimension, which might
-            make the request an expensive large batch.
+    Raises NotApplicableError: the model accepts no such inputs, or has an input of more than one dimension, which might
+    make the request an expensive large batch.
     """
     if any(len(tensor.shape) != 1 for tensor in model.sample()):
         raise NotApplicableError(f"{model.name} has an input of more than one dimension")
@@ -96,8 +95,7 @@ def make_empty_inputs(target: AnyTarget, model: Model, name: str = "") -> list[T
 
     No document requires a model to accept such inputs.
 
-    Raises:
-        NotApplicableError: the chosen inputs have a fixed size, or the model refuses such inputs in a plain request.
+    Raises NotApplicableError: the chosen inputs have a fixed size, or the model refuses such inputs in a plain request.
     """
     pairs = zip(model.sample(), model.build_salted_inputs(0, model.salt), strict=True)
     tensors = [empty if name in ("", own.name) else own for own, empty in pairs]
@@ -111,8 +109,7 @@ def make_empty_inputs(target: AnyTarget, model: Model, name: str = "") -> list[T
 def require_several_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the sample inputs of a model, and require at least two.
 
-    Raises:
-        NotApplicableError: the suite sends one input to this model; if the model has more inputs, they are optional.
+    Raises NotApplicableError: the suite sends one input to this model; if the model has more inputs, they are optional.
     """
     tensors = model.sample()
     if len(tensors) < 2:
@@ -123,8 +120,7 @@ def require_several_inputs(model: Model) -> tuple[Tensor, ...]:
 def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
     """Require that a model answers these inputs, and that the suite can read the answer.
 
-    Raises:
-        NotApplicableError: the model refuses the inputs, or JSON cannot represent the answer.
+    Raises NotApplicableError: the model refuses the inputs, or JSON cannot represent the answer.
     """
     try:
         model.find_outputs(tensors)
@@ -138,9 +134,7 @@ def require_answer(model: Model, tensors: Sequence[Tensor]) -> None:
 def choose_revealing_inputs(model: Model, misread: MisreadInputs | None = None) -> Sequence[Tensor]:
     """Return inputs that get another answer if a server misreads them; the sample inputs of a role always do.
 
-    Args:
-        model: the model.
-        misread: see `MisreadInputs`; by default, the server reads other sample inputs of the model.
+    `misread`: see `MisreadInputs`; by default, the server reads other sample inputs of the model.
 
     Raises:
         NotApplicableError: for all sets of inputs that were tried, the model gives the same answer to misread inputs.
@@ -156,8 +150,7 @@ def choose_revealing_inputs(model: Model, misread: MisreadInputs | None = None) 
 def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misread: Sequence[Tensor]) -> None:
     """Require that the model answers the inputs and the misread inputs differently.
 
-    Raises:
-        NotApplicableError: the model gives the same answer to both, so a correct answer would prove nothing.
+    Raises NotApplicableError: the model gives the same answer to both, so a correct answer would prove nothing.
     """
     if not model.can_distinguish(tensors, misread):
         raise NotApplicableError(f"{model.name} gives the same answer whether its inputs are read correctly or wrongly")
@@ -166,8 +159,7 @@ def require_distinguished_inputs(model: Model, tensors: Sequence[Tensor], misrea
 def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
     """Require that the model answers `one` and at least one of `others` differently.
 
-    Raises:
-        NotApplicableError: the model gives the same answer to all, so an answer cannot be matched to its request.
+    Raises NotApplicableError: the model gives the same answer to all, so an answer cannot be matched to its request.
     """
     if not any(model.can_distinguish(one, other) for other in others):
         raise NotApplicableError(f"{model.name} gives the same answer to different inputs")
@@ -176,8 +168,7 @@ def require_distinct_answers(model: Model, one: Sequence[Tensor], *others: Seque
 def choose_inputs_of_distinct_outputs(model: Model) -> Sequence[Tensor]:
     """Return sample inputs; for a deployed model, inputs for which not all outputs have the same bytes.
 
-    Raises:
-        NotApplicableError: for all sets of inputs that were tried, all outputs have the same bytes.
+    Raises NotApplicableError: for all sets of inputs that were tried, all outputs have the same bytes.
     """
     for tensors in model.draw_several():
         if not model.is_deployed or len({bytes(output.to_bytes()) for output in model.find_outputs(tensors)}) > 1:
@@ -188,8 +179,7 @@ def choose_inputs_of_distinct_outputs(model: Model) -> Sequence[Tensor]:
 def find_distinct_model(model: Model) -> Model:
     """Return the deployed model with sample inputs that it answers differently from those of `model`.
 
-    Raises:
-        NotApplicableError: the model gives the same answer to all sets of inputs that were tried.
+    Raises NotApplicableError: the model gives the same answer to all sets of inputs that were tried.
     """
     for step in range(1, MAX_DRAWS):
         other = replace(model, salt=(model.salt + step) % 256)
@@ -210,10 +200,8 @@ def find_model_with_alterable_inputs(model: Model, change: Change, length: int |
 def find_alterable_inputs(model: Model, change: Change, length: int | None = None) -> Sequence[Tensor]:
     """Return inputs that `change` alters; several salts are tried, and the first one is used if none gives such inputs.
 
-    Args:
-        model: a deployed model.
-        change: returns changed inputs.
-        length: the number of elements or batch items; None for the sample inputs of the model.
+    `change`: returns changed inputs.
+    `length`: the number of elements or batch items; None for the sample inputs of the model.
     """
     drawn = find_model_with_alterable_inputs(model, change, length)
     return drawn.sample() if length is None else drawn.build_salted_inputs(length, drawn.salt)

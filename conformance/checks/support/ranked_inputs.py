@@ -52,8 +52,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     descending order are preferred, and among these, inputs whose scores all differ. Inputs that may be a batch have
     `items` batch items, if the model accepts that number.
 
-    Raises:
-        NotApplicableError: no set of inputs gives an output with elements that can be ranked.
+    Raises NotApplicableError: no set of inputs gives an output with elements that can be ranked.
     """
     if values is not None:
         tensors = (model.tensor(values), *model.sample()[1:])
@@ -62,7 +61,7 @@ def choose_inputs(model: Model, name: str, values: Any = None, *, items: int = 1
     drawn = [_set_item_count(model, case, items) for case in drawn if is_classifiable(case[1])]
     if not drawn:
         raise NotApplicableError(f"{name} of {model.name} has no elements to classify")
-    return max(drawn, key=lambda case: (_has_unsorted_row(case[1]), not has_ties(case[1])))
+    return max(drawn, key=lambda case: (any(map(is_unsorted, _split_rows(case[1]))), not has_ties(case[1])))
 
 
 def _set_item_count(model: Model, case: Case, items: int) -> Case:
@@ -88,8 +87,7 @@ def find_tied_inputs(model: Model) -> tuple[Tensor, ...]:
 
     Inputs filled with one element are tried first, then sample inputs.
 
-    Raises:
-        NotApplicableError: no inputs give equal scores.
+    Raises NotApplicableError: no inputs give equal scores.
     """
     name, drawn = model.find_classifiable_outputs()[0], list(model.draw_several())
     for tensors in ([_fill_with_first_element(tensor) for tensor in drawn[0]], *drawn):
@@ -107,8 +105,7 @@ def _fill_with_first_element(tensor: Tensor) -> Tensor:
 def find_half_negated_inputs(model: Model) -> tuple[Tensor, ...]:
     """Return the sample inputs of a deployed model, with every other FP32 or FP64 element negated.
 
-    Raises:
-        NotApplicableError: the model refuses these inputs, or its output for these inputs cannot be ranked.
+    Raises NotApplicableError: the model refuses these inputs, or its output for these inputs cannot be ranked.
     """
     tensors = tuple(
         _negate_every_other_element(tensor) if tensor.datatype in ("FP32", "FP64") else tensor
@@ -128,8 +125,7 @@ def _negate_every_other_element(tensor: Tensor) -> Tensor:
 def find_unbatched_inputs(model: Model, count: int) -> tuple[Tensor, ...]:
     """Return one-dimensional inputs of a deployed model with `count` elements, which are not a batch.
 
-    Raises:
-        NotApplicableError: an input has several dimensions, so more elements may be more batch items.
+    Raises NotApplicableError: an input has several dimensions, so more elements may be more batch items.
     """
     if any(len(tensor.shape) > 1 for tensor in model.sample()):
         raise NotApplicableError(f"more elements for {model.name} may be more batch items")
@@ -144,11 +140,6 @@ def find_output(model: Model, tensors: Sequence[Tensor], name: str) -> Tensor:
 def _split_rows(output: Tensor) -> Scores:
     """Return an output as a matrix: one row for each index of its first dimension, or a single row for a vector."""
     return output.array.reshape(output.shape[0] if len(output.shape) > 1 else 1, -1)
-
-
-def _has_unsorted_row(output: Tensor) -> bool:
-    """Say whether the scores of any batch item are not in descending order."""
-    return any(map(is_unsorted, _split_rows(output)))
 
 
 def is_unsorted(scores: Scores) -> bool:

@@ -27,8 +27,7 @@ LIMIT_STATUSES = (413, *BUSY_STATUSES)
 def require_client_served(target: AnyTarget, reply: Reply, message: Message) -> None:
     """Require that the reply to `message` under a client's name is no refusal of this client.
 
-    Raises:
-        NotApplicableError: the server refuses the client, and serves other clients.
+    Raises NotApplicableError: the server refuses the client, and serves other clients.
     """
     if is_client_refused(reply) and find_refused_names(target.send, message):
         raise NotApplicableError(f"the server refuses this client by its name: {reply.status_line}")
@@ -68,7 +67,6 @@ class Refusal:
         fault: names the fault, in words joined by hyphens; the row's id.
         requirement: the id of the requirement that servers refuse the request.
         role: the role of the model that receives the request; None if only deployed models receive it.
-        message: builds the request.
         needs: extensions that the server must support, so that a refusal has no other cause.
         tensors: returns the inputs of a request that a server may also answer correctly. For such a request, a refusal
             is only advice; the requirement with the suffix -SAFE demands a refusal or a correct answer. None if the

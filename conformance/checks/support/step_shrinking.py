@@ -34,8 +34,6 @@ class MinimalFailure:
 
     Attributes:
         earlier: the earlier steps without which the step does not fail.
-        step: the failing step.
-        unmet: the failure of this step.
         is_lasting: whether a trial reproduced the failure.
     """
 
@@ -52,7 +50,6 @@ class Axes:
     Attributes:
         order: the names of the axes, in the order in which shrinking tries them.
         neutral: axis -> its neutral value.
-        alone: the values that turn off concurrent requests.
         smaller: axis -> values to try if the step passes with the neutral value, smallest first.
         forms: combinations of forms of inputs and outputs, to be tried as a whole, simplest first.
         parts: (axis, value) -> the simpler values that the value contains, to be tried as a whole.
@@ -71,11 +68,9 @@ class Axes:
 def shrink(sequence: Sequence[SaltedStep], unmet: UnmetError, trial: Trial, axes: Axes) -> MinimalFailure:
     """Return the simplest sequence found whose last step fails.
 
-    Args:
-        sequence: the steps whose requests were sent; the last one failed.
-        unmet: the failure of the last step.
-        trial: sends the requests of a sequence of steps, and returns the failure of the last step or None.
-        axes: the axes of the steps.
+    `sequence`: the steps whose requests were sent; the last one failed.
+    `unmet`: the failure of the last step.
+    `trial`: sends the requests of a sequence of steps, and returns the failure of the last step or None.
     """
     limited_trial = _TrialLimiter(trial)
     *earlier, (step, salt) = sequence

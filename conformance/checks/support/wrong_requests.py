@@ -90,8 +90,7 @@ class WrongRequest:
     def __call__(self, model: Model) -> Message:
         """Return the wrong request to a model.
 
-        Raises:
-            NotApplicableError: the request to a deployed model lacks a member that an edit changes.
+        Raises NotApplicableError: the request to a deployed model lacks a member that an edit changes.
         """
         valid = self.start(model)
         try:
@@ -116,7 +115,6 @@ class Fault:
     Attributes:
         name: names the fault, in words joined by hyphens; the row's id.
         role: the role of the model that receives the request; None if only deployed models receive it.
-        edits: put the fault into the valid request.
         fit: the deployed models that receive the request; None for none.
         start: builds the valid request; None for that of the table.
         tensors: see `Refusal.tensors`; None for those of the table.

@@ -124,13 +124,7 @@ _SPELLING: Mapping[str, Sequence[str]] = dict.fromkeys((*WRITING, *NUMBERS, "hea
 # Pairs of values that no step has to combine, because a server handles them in different places. What is slow (other
 # requests, many elements) meets few other properties. An axis without values stands for all of its values.
 _UNNEEDED: Sequence[tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]] = (
-    (
-        {"role": _OTHER_ROLES},
-        {
-            **dict.fromkeys((*WRITING, *ENCODING, *CONCURRENT_REQUESTS), ()),
-            "count": _RARE_COUNTS,
-        },
-    ),
+    ({"role": _OTHER_ROLES}, {**dict.fromkeys((*WRITING, *ENCODING, *CONCURRENT_REQUESTS), ()), "count": _RARE_COUNTS}),
     ({"before": (), "beside": (), "count": _LARGE_COUNTS}, _SPELLING),
     (
         {"count": _LARGE_COUNTS},

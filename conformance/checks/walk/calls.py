@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,40 +12,26 @@ from conformance.checks.walk import concurrent_requests
 from conformance.checks.walk.axes import CANCELLED
 from conformance.checks.walk.expected import (
     EARLIER_IDS,
-    BusyWaits,
-    EarlierAnswers,
     add_answer,
     expect_right_answer,
     expect_right_answers,
 )
 from conformance.checks.walk.requests import StepRequest, make_call
+from conformance.checks.walk.single_factor import Walker
 from conformance.roles.model import Model
 from conformance.transport.grpc_target import GrpcTarget
 from conformance.wire.grpc_request import make_infer_message
 from conformance.wire.request import InferRequest, Message, RequestedOutput
 
 
-@dataclass(frozen=True, slots=True)
-class CallSender:
-    """Sends the calls of steps to one model over gRPC; see `sending.Sender` for the attributes."""
+class CallSender(Walker):
+    """Sends the calls of steps to one model over gRPC."""
 
+    __slots__ = ()
     target: GrpcTarget
-    model: Model
-    other: Model | None
-    version: Callable[[], str]
-    waits: BusyWaits
-    answers: EarlierAnswers = field(default_factory=EarlierAnswers)
 
-    def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
-        """Send the call of a step, with its earlier and concurrent calls, and judge the answers.
-
-        Raises:
-            UnmetError: an answer is wrong.
-        """
-        self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
-
-    def _send_once(self, step: Step, salt: int, *, on_new_connection: bool) -> None:
-        model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
+    def send_requests(self, step: Step, model: Model, salt: int, *, on_new_connection: bool) -> None:
+        """Send the calls of a step once, and judge the answers."""
         main = make_call(step, model, salt)
         if step["before"] == CANCELLED:
             self.target.cancel(_name_earlier(concurrent_requests.make_good_request(main)), fresh=on_new_connection)
@@ -60,11 +46,6 @@ class CallSender:
             [self.target.send(messages[0], fresh=on_new_connection)] if alone else self.target.send_together(messages)
         )
         expect_right_answers(replies, all_requests, partial(expect_right_answer, answers=self.answers))
-
-    def send_plain_request(self) -> int:
-        """Send a plain call on a new connection, ignore its answer, and return the number of the call in the check."""
-        plain = self.target.message(self.target.build_good_requests(self.model)[0])
-        return self.target.send(plain, fresh=True).exchange.number
 
 
 # --- earlier calls --------------------------------------------------------------------------------------------------

@@ -72,14 +72,6 @@ def _make_binary_request(main: StepRequest) -> Message:
     return model.request(send="binary", want="binary").message()
 
 
-def _make_request_with_id(main: StepRequest) -> Message:
-    return replace(make_good_request(main), id=_EARLIER_ID).message()
-
-
-def _request_all_binary(main: StepRequest) -> Message:
-    return replace(make_good_request(main), outputs=None, binary_data_output=True).message()
-
-
 def _request_classes(main: StepRequest) -> Message:
     return replace(
         make_good_request(main), outputs=(RequestedOutput(main.model.role.outputs[0].name, classification=1),)
@@ -113,8 +105,8 @@ def _make_request_with_refused_options(main: StepRequest) -> Message:
 
 _EARLIER_REQUESTS: Mapping[str, Callable[[StepRequest], Message]] = {
     "other-form": _make_binary_request,
-    "with-id": _make_request_with_id,
-    "all-binary-asked": _request_all_binary,
+    "with-id": lambda main: replace(make_good_request(main), id=_EARLIER_ID).message(),
+    "all-binary-asked": lambda main: replace(make_good_request(main), outputs=None, binary_data_output=True).message(),
     "classes-asked": _request_classes,
     "unknown-model": _request_unknown_model,
     "unknown-output": _request_unknown_output,

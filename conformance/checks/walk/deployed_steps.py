@@ -35,16 +35,13 @@ _Forms = Sequence[Step]
 class DeployedSteps:
     """The steps of one kind with one deployed model.
 
-    Attributes:
-        model: the model. For kinds about classes, its outputs are reordered: the first one is classified.
-        neutral: the simplest step that the model accepts.
+    `model`: the model. For kinds about classes, its outputs are reordered: the first one is classified.
     """
 
     def __init__(self, kind: str, model: DeployedModel) -> None:
         """Prepare the steps.
 
-        Raises:
-            NotApplicableError: the kind is about classes, and the model has no output that can be ranked.
+        Raises NotApplicableError: the kind is about classes, and the model has no output that can be ranked.
         """
         self.kind = kind
         self.model = _put_rankable_output_first(model) if "class" in kind else model
@@ -126,8 +123,7 @@ def _build_array(
 def _put_rankable_output_first(model: DeployedModel) -> DeployedModel:
     """Return the model with its outputs reordered, so that the elements of the first output can be ranked.
 
-    Raises:
-        NotApplicableError: the model has no rankable output whose values can be compared.
+    Raises NotApplicableError: the model has no rankable output whose values can be compared.
     """
     comparable = model.list_comparable_outputs()
     outputs = model.role.outputs

@@ -19,7 +19,7 @@ from conformance.checks.walk.covering_arrays import load_array
 from conformance.checks.walk.deployed_steps import DeployedSteps
 from conformance.checks.walk.expected import BusyWaits
 from conformance.checks.walk.sending import Sender
-from conformance.checks.walk.single_factor import BaselineWalker, interleave_plain_steps, list_single_values
+from conformance.checks.walk.single_factor import BaselineWalker, Walker, interleave_plain_steps, list_single_values
 from conformance.checks.walk.walk_rows import (
     Baselines,
     Judged,
@@ -48,11 +48,7 @@ class Transport:
         kinds: the kinds of requests, with their axes.
         judged: the requirement of each kind; see `walk_rows`.
         baselines: the simplest role and forms of each kind; see `walk_rows`.
-        neutral: the plain step.
         is_excluded: says whether two values of two axes exclude each other in a kind.
-        axes: the axes for shrinking.
-        find_requirement: returns the requirement that a shrunk failure breaks.
-        sender: sends steps.
     """
 
     kinds: Kinds
@@ -62,7 +58,7 @@ class Transport:
     is_excluded: Callable[[str, str, str, str, str], bool]
     axes: Axes
     find_requirement: FindRequirement
-    sender: Callable[..., Sender | CallSender]
+    sender: type[Walker]
 
 
 # The rows of raw requests and of classes need binary data as well: both kinds are combined with binary data.
@@ -76,10 +72,7 @@ HTTP_WALK = Transport(
     },
     baselines={
         "json": ("identity_int32", ({},)),
-        "binary": (
-            "identity_int32",
-            ({"send": "binary"}, {"want": "binary"}, {"send": "binary", "want": "binary"}),
-        ),
+        "binary": ("identity_int32", ({"send": "binary"}, {"want": "binary"}, {"send": "binary", "want": "binary"})),
         "raw": ("identity_int32", ({"send": "raw", "want": "raw"},)),
         "classes": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary", "want": "binary"})),
     },
@@ -91,10 +84,7 @@ HTTP_WALK = Transport(
 )
 GRPC_WALK = Transport(
     kinds=axes_over_grpc.CALLS,
-    judged={
-        "calls": ("GRPC-RAW-AS-TYPED", ()),
-        "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC),
-    },
+    judged={"calls": ("GRPC-RAW-AS-TYPED", ()), "classified-calls": ("CLS-HIGHEST/grpc", CLASSES_OVER_GRPC)},
     baselines={
         "calls": ("identity_int32", ({}, {"send": "binary"})),
         "classified-calls": ("scores", ({"classes": "2"}, {"classes": "2", "send": "binary"})),
@@ -189,8 +179,7 @@ def _make_deployed_walk(target: Target | GrpcTarget, deployed: DeployedSteps, *,
 
     Pass `with_baseline` if the walk combines several values: the walk then avoids the values that fail by themselves.
 
-    Raises:
-        NotApplicableError: the model refuses a raw request; the checks of raw requests judge this refusal.
+    Raises NotApplicableError: the model refuses a raw request; the checks of raw requests judge this refusal.
     """
     if (
         deployed.kind == "raw"
@@ -206,7 +195,7 @@ def _make_deployed_walk(target: Target | GrpcTarget, deployed: DeployedSteps, *,
 
 def _make_baseline(
     target: Target | GrpcTarget,
-    walker: Sender | CallSender,
+    walker: Walker,
     over: Transport,
     list_steps: Callable[[str], Sequence[Step]],
 ) -> BaselineWalker:
@@ -220,7 +209,7 @@ def _make_baseline(
     return BaselineWalker(walker, list_steps, over.neutral, evaluate_once, lambda: session.has_hung)
 
 
-def _make_sender(target: Target | GrpcTarget, model: Model, over: Transport) -> Sender | CallSender:
+def _make_sender(target: Target | GrpcTarget, model: Model, over: Transport) -> Walker:
     version, waits = cache(partial(_find_version, target, model)), BusyWaits(target.pause)
     return over.sender(target, model, _find_other_model(target, model), version, waits)
 

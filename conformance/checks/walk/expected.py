@@ -55,9 +55,6 @@ def expect_right_answers(
 
     A wrong answer is judged again after the others, because it may repeat the correct answer to a later request. A
     server may turn away some of several requests (429 or 503, or the gRPC codes that mean the same).
-
-    Raises:
-        UnmetError: an answer is wrong; the first of them.
     """
     is_alone = len(requests) == 1
     pairs = [pair for pair in zip(replies, requests, strict=True) if is_alone or not is_busy(pair[0])]
@@ -81,8 +78,7 @@ class BusyWaits:
     def send(self, send_once: Callable[[], None]) -> None:
         """Send a step with `send_once`, and again while it fails because the server is busy.
 
-        Raises:
-            UnmetError: an answer is wrong, or the server stays busy.
+        Raises UnmetError: an answer is wrong, or the server stays busy.
         """
         pauses = (*BUSY_PAUSES_S, None) if len(self.in_vain) < MAX_WAITS_IN_VAIN else (None,)
         for pause_s in pauses:
@@ -101,13 +97,10 @@ class BusyWaits:
 def expect_right_answer(reply: Reply, step_request: StepRequest, answers: EarlierAnswers) -> None:
     """Expect the correct answer to a request; if a wrong answer repeats an earlier one, report OIP-ISOLATION.
 
-    Args:
-        reply: the reply to the request, with its content coding removed.
-        step_request: the request.
-        answers: the earlier answers; a correct answer is added.
+    `reply`: the reply to the request, with its content coding removed.
+    `answers`: the earlier answers; a correct answer is added.
 
-    Raises:
-        UnmetError: the answer is wrong; see `expect_correct_answer`.
+    Raises UnmetError: the answer is wrong; see `expect_correct_answer`.
     """
     try:
         expect_correct_answer(reply, step_request)

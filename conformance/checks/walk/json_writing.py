@@ -56,10 +56,6 @@ def _write_all_digits(value: float) -> str:
     return f"{value:.17g}" if value != int(value) else f"{value:.1f}"
 
 
-def _write_capital_exponent(value: float) -> str:
-    return f"{value:.16E}"
-
-
 def _write_short_exponent(value: float) -> str:
     mantissa, exponent = f"{value:.16e}".split("e")
     return f"{mantissa}e{int(exponent)}"
@@ -69,10 +65,6 @@ _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "usual": json.dumps,
     "long": _write_all_digits,
     "exponents": _write_short_exponent,
-    "capitals": _write_capital_exponent,
+    "capitals": lambda value: f"{value:.16E}",
 }
-_ORDERS: Mapping[str, Callable[[list[str]], Iterable[str]]] = {
-    "usual": list,
-    "reversed": reversed,
-    "sorted": sorted,
-}
+_ORDERS: Mapping[str, Callable[[list[str]], Iterable[str]]] = {"usual": list, "reversed": reversed, "sorted": sorted}

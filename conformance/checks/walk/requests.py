@@ -35,7 +35,6 @@ class StepRequest:
     """The request of a step, and the expected answer.
 
     Attributes:
-        message: the encoded request.
         request: the request before encoding; for a raw request, the equivalent request with binary data.
         tensors: the inputs, in declared order.
         expected: all outputs of the model for these inputs, in declared order.

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-
 from conformance.checks.support.covering import Step
 from conformance.checks.walk import concurrent_requests, encoding
 from conformance.checks.walk.expected import (
-    BusyWaits,
-    EarlierAnswers,
     add_answer,
     expect_right_answer,
     expect_right_answers,
 )
 from conformance.checks.walk.requests import StepRequest, make_request
+from conformance.checks.walk.single_factor import Walker
 from conformance.expect.content_coding import decode_reply
 from conformance.expect.unmet import UnmetError
 from conformance.roles.model import Model
@@ -24,36 +20,14 @@ from conformance.transport.target import Target
 from conformance.wire.request import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """Sends steps to one model over HTTP.
+class Sender(Walker):
+    """Sends steps to one model over HTTP."""
 
-    Attributes:
-        version: returns the default version of the model, or an empty string if the metadata do not list that version;
-            called only if a step needs it.
-        other: another model for concurrent requests; None if there is none.
-        waits: waits while the server is busy.
-        answers: the earlier answers.
-    """
-
+    __slots__ = ()
     target: Target
-    model: Model
-    other: Model | None
-    version: Callable[[], str]
-    waits: BusyWaits
-    answers: EarlierAnswers = field(default_factory=EarlierAnswers)
 
-    def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
-        """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
-
-        Raises:
-            UnmetError: an answer is wrong, or the earlier request gets no answer. The answer to the earlier request is not
-                judged otherwise.
-        """
-        self.waits.send(lambda: self._send_once(step, salt, on_new_connection=on_new_connection))
-
-    def _send_once(self, step: Step, salt: int, *, on_new_connection: bool) -> None:
-        model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
+    def send_requests(self, step: Step, model: Model, salt: int, *, on_new_connection: bool) -> None:
+        """Send the requests of a step once, and judge the answers."""
         main = make_request(step, model, salt)
         if abandoned := concurrent_requests.make_abandoned_request(step, main):
             self._send_and_reset(step, abandoned)
@@ -86,11 +60,6 @@ class Sender:
         if step["before"] == "cut-off":
             octets = octets[: len(octets) - len(message.body) // 2]
         self.target.send_octets(message, Octets(octets, step["before"], end=ConnectionEnd.RESET))
-
-    def send_plain_request(self) -> int:
-        """Send a plain request on a new connection, ignore its answer, and return its exchange number in the check."""
-        decoded = self.target.message(self.target.build_good_requests(self.model)[0])
-        return self.target.send(decoded, fresh=True).exchange.number
 
     def _expect_right_answer(self, reply: Reply, request: StepRequest) -> None:
         """Decode the content coding of a reply and expect the correct answer; do not judge an unknown coding."""

@@ -7,11 +7,11 @@ simplest role. The other rows of the walk then avoid these values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from conformance.checks.support.covering import PairRule, Step
+from conformance.checks.walk.expected import BusyWaits, EarlierAnswers
 from conformance.expect.unmet import is_met
 from conformance.roles.model import Model
 from conformance.transport.any_target import AnyTarget
@@ -20,26 +20,45 @@ from conformance.transport.any_target import AnyTarget
 FORM_AXES = ("send", "want", "classes")
 
 
-class Walker(Protocol):
-    """Sends steps to one model over one transport."""
+@dataclass(frozen=True, slots=True)
+class Walker:
+    """Sends steps to one model over one transport.
 
-    @property
-    def target(self) -> AnyTarget:
-        """The server."""
+    Attributes:
+        other: another model for concurrent requests; None if there is none.
+        version: returns the default version of the model, or an empty string if the metadata do not list that version;
+            called only if a step needs it.
+    """
 
-    @property
-    def model(self) -> Model:
-        """The model that receives the steps."""
+    target: AnyTarget
+    model: Model
+    other: Model | None
+    version: Callable[[], str]
+    waits: BusyWaits
+    answers: EarlierAnswers = field(default_factory=EarlierAnswers)
 
     def send_step(self, step: Step, salt: int, *, on_new_connection: bool = False) -> None:
         """Send the requests of a step on the connection of the previous step, or on a new one, and judge the answers.
 
         Raises:
-            UnmetError: an answer is wrong, or the earlier request gets no answer.
+            UnmetError: an answer is wrong, or the earlier request gets no answer. The answer to the earlier request is not
+                judged otherwise.
         """
+
+        def send_once() -> None:
+            model = replace(self.model, version=self.version()) if step["path"] == "version" else self.model
+            self.send_requests(step, model, salt, on_new_connection=on_new_connection)
+
+        self.waits.send(send_once)
+
+    def send_requests(self, step: Step, model: Model, salt: int, *, on_new_connection: bool) -> None:
+        """Send the requests of a step once, and judge the answers."""
+        raise NotImplementedError
 
     def send_plain_request(self) -> int:
         """Send a plain request on a new connection, ignore its answer, and return its exchange number in the check."""
+        plain = self.target.message(self.target.build_good_requests(self.model)[0])
+        return self.target.send(plain, fresh=True).exchange.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,6 @@ class BaselineWalker:
     """Sends steps that are plain except for one value to the simplest role, to find the values that fail.
 
     Attributes:
-        walker: sends the steps.
         steps: axis -> the steps that are plain except for a value of this axis, as the rows of single values send them.
         neutral: axis -> its neutral value.
         evaluate_once: evaluates a condition once, and caches the result for all rows under the condition's name.

@@ -57,11 +57,7 @@ class Walk:
     ) -> None:
         """Prepare a walk.
 
-        Args:
-            walker: sends the steps.
-            axes: the axes for shrinking.
-            requirement_finder: returns the requirement that a shrunk failure breaks.
-            baseline: finds the values that fail with the simplest role; None to report every failure.
+        `baseline`: finds the values that fail with the simplest role; None to report every failure.
         """
         self._walker = walker
         self._axes = axes

@@ -15,8 +15,7 @@ class AnswerBarrier:
 
     A client that assigns answers to requests by their order mixes up the answers.
 
-    Attributes:
-        is_met: whether all requests were in flight at once.
+    `is_met`: whether all requests were in flight at once.
     """
 
     def __init__(self, count: int) -> None:

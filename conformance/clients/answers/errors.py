@@ -30,7 +30,6 @@ class ErrorAnswer:
     """An error that the peer answers, over either transport.
 
     Attributes:
-        status: the HTTP status.
         code: the gRPC code, by name.
         message: the error message for the caller; may be empty.
         body: the body of the HTTP answer, in any format.
@@ -138,10 +137,8 @@ PLACES: Final[Mapping[str, Callable[[bytes], int]]] = {
 def make_truncated_script(cut: Callable[[bytes], int], ending: Ending, delivery: Delivery | None = None) -> HttpScript:
     """Return a script of correct answers that are truncated.
 
-    Args:
-        cut: returns how many bytes of an answer to send; one of the functions in `PLACES`.
-        ending: the state of the connection afterwards.
-        delivery: the HTTP framing of the answers; None: with Content-Length.
+    `cut`: returns how many bytes of an answer to send; one of the functions in `PLACES`.
+    `delivery`: the HTTP framing of the answers; None: with Content-Length.
     """
     style = Style(delivery=delivery or Delivery())
 

@@ -34,8 +34,7 @@ def encode_elements(tensor: Tensor, *, nested: bool = False) -> list[Any]:
 
     A tensor without dimensions becomes a list of one element.
 
-    Raises:
-        ValueError: JSON cannot represent an element.
+    Raises ValueError: JSON cannot represent an element.
     """
     values = tensor.array.tolist() if nested and tensor.array.ndim else tensor.array.reshape(-1).tolist()
     texts: list[Any] = _decode_strings(values) if tensor.datatype == "BYTES" else values
@@ -58,8 +57,6 @@ class Style:
         form: how to encode every output, `binary` or `json`; None: as requested.
         order: returns the tensors in the order in which to send them.
         edit: changes the JSON, whose meaning stays the same in a correct answer.
-        writing: which whitespace and escapes the JSON has.
-        delivery: the HTTP framing of the answer.
         nested: whether `data` is nested like the shape.
         header: when to send the inference header: `usual`, only with binary data; `always`, also with JSON alone;
             `never`, which is valid only if all binary data are empty.

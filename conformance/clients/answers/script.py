@@ -67,7 +67,6 @@ class CallAnswer:
     Attributes:
         message: the bytes of the message; not sent if `code` is not OK.
         code: the status code, by name.
-        details: the message of the status.
         is_silent: whether the peer sends nothing before the deadline.
         is_cancelled: whether the peer cancels the call.
         is_closed: whether the peer closes the connection instead of answering.
@@ -135,16 +134,13 @@ class Delivery:
 
     Attributes:
         format_name: converts each header name, for example to lower case.
-        separator: the separator of header name and value.
         chunk_bytes: the number of bytes in a chunk; 0 sends Content-Length instead of chunks.
         until_close: whether to omit Content-Length, so that the end of the connection ends the body. Then
             `extra_headers` and `ending` have to close the connection.
-        extension: the extension of each chunk.
         trailers: headers after the last chunk.
         is_slow: whether to send many small pieces with pauses between them.
         coding: the content coding of the body, named in Content-Encoding; empty for none.
         declared_coding: a content coding that Content-Encoding names although it is not applied; empty for none.
-        extra_headers: extra headers.
         ending: the state of the connection after the answer.
     """
 

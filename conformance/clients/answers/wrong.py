@@ -119,10 +119,7 @@ FRAMES: Final[Mapping[str, Edit | tuple[Edit, ...]]] = {
     "prefix-short": Data(shorten_prefix, "@BYTES"),
     "prefix-huge": Data(set_huge_prefix, "@BYTES"),
     # The tensor ends inside the length prefix of an extra element; the size in the JSON is that of these data.
-    "prefix-cut": (
-        Set("outputs.@BYTES.parameters.binary_data_size", plus(2)),
-        Data(plus(b"\x01\x00"), "@BYTES"),
-    ),
+    "prefix-cut": (Set("outputs.@BYTES.parameters.binary_data_size", plus(2)), Data(plus(b"\x01\x00"), "@BYTES")),
 }
 # Content-Length and the inference header stay correct.
 LENGTHS: Final[Mapping[str, Edit]] = {
@@ -131,9 +128,6 @@ LENGTHS: Final[Mapping[str, Edit]] = {
     "last-tensor-short": Data(cut(4), "-1"),
 }
 
-
-# --- the inference header ---------------------------------------------------------------------------------------------
-
 HEADERS: Final[Mapping[str, Edit]] = {
     "header-past-the-end": set_length(measure_body(plus(1))),
     "header-inside-the-json": set_length(measure_json(plus(-9))),
@@ -141,9 +135,6 @@ HEADERS: Final[Mapping[str, Edit]] = {
     "header-negative": set_length("-1"),
     "header-no-number": set_length("abc"),
 }
-
-
-# --- the body ---------------------------------------------------------------------------------------------------------
 
 # Bodies without valid outputs, sent with status 200.
 BODIES: Final[Mapping[str, Edit]] = {

@@ -76,8 +76,7 @@ class Peer:
     def get_address(self, transport: str) -> str:
         """Return the current address for clients over a transport.
 
-        Raises:
-            NotApplicableError: the transport is gRPC, and the packages that it needs are not installed.
+        Raises NotApplicableError: the transport is gRPC, and the packages that it needs are not installed.
         """
         address = self.http_address if transport == HTTP else self.grpc_address
         if address is None:

@@ -104,7 +104,6 @@ class Scenario:
 
     Attributes:
         inferences: each has a model of its own, so that the model name in a request identifies the inference.
-        script: the answers.
         fault: the exception that the script raised, or None.
     """
 
@@ -134,8 +133,7 @@ class Scenario:
 
         The answer to an invalid or incomplete request is an error with status 400.
 
-        Raises:
-            ScriptFault: the script raised an exception.
+        Raises ScriptFault: the script raised an exception.
         """
         if received.trouble:
             return make_json_answer(400, {"error": received.trouble}, received)
@@ -180,8 +178,7 @@ class Scenario:
 class PeerScript:
     """All scenarios of a run. A late request to a model of an earlier scenario belongs to that scenario.
 
-    Attributes:
-        current: the last scenario; None before the first one.
+    `current`: the last scenario; None before the first one.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from conformance.spec import files
 from conformance.spec.version import __version__
 from conformance.transport import har, recording, settings
 from conformance.transport.exchange import Call, Exchange
-from conformance.transport.har import NAME, HarError
+from conformance.transport.har import NAME
 from conformance.transport.har_bodies import BodyReader, BodyWriter, Excerpt
 from conformance.transport.journal import XZ_PRESET
 from conformance.wire.client_request import ClientRequest
@@ -34,7 +34,6 @@ class Archive:
     """A parsed recording of clients.
 
     Attributes:
-        url: the URL given to clients.
         grpc: the address given to gRPC clients, or empty.
         is_strict: whether violations of advisory requirements counted as failures.
         stopped: why the watch ended early; empty if it did not.
@@ -51,14 +50,10 @@ class Archive:
 class ArchiveWriter:
     """Writes a recording of watched clients into a folder, and creates the folder if it is missing.
 
-    Args:
-        folder: the evidence folder.
-        url: the URL given to clients.
-        grpc: the address given to gRPC clients, or empty.
-        is_strict: whether violations of advisory requirements count as failures.
+    `grpc`: the address given to gRPC clients, or empty.
+    `is_strict`: whether violations of advisory requirements count as failures.
 
-    Raises:
-        OSError: the recording cannot be written.
+    Raises OSError: the recording cannot be written.
     """
 
     def __init__(self, folder: Path, url: str, grpc: str, *, is_strict: bool) -> None:
@@ -126,24 +121,14 @@ def is_client_recording(path: Path) -> bool:
 
 
 def load(path: Path) -> Archive:
-    """Read a recording of clients.
-
-    Raises:
-        HarError: the file cannot be read, or is not a recording of clients.
-    """
-    try:
+    """Read a recording of clients. Raises HarError: the file cannot be read, or is not a recording of clients."""
+    with recording.convert_errors(path, "clients"):
         log, entries = recording.read_archive(path)
         bodies = BodyReader()
         requests = sorted((_read_entry(entry, bodies) for entry in entries), key=lambda pair: pair[1].number)
         return Archive(
             str(log["_target"]), str(log["_grpc"]), log["_strict"] is True, str(log["_stopped"]), tuple(requests)
         )
-    except files.NotOpenedError as error:
-        raise HarError(f"{path}: {error}") from error
-    except files.UnreadableError as error:
-        raise HarError(f"{path} is not a recording of clients: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise HarError(f"{path} is not a recording of clients: {type(error).__name__}: {error}") from error
 
 
 def _read_entry(entry: Mapping[str, Any], bodies: BodyReader) -> tuple[str, RecordedExchange]:

@@ -20,7 +20,6 @@ from conformance.clients.adapter import AdapterCall
 from conformance.clients.inference import Introduction, Result
 from conformance.clients.line_process import AdapterError, AdapterHangsError, AdapterLostError
 from conformance.clients.recording.archive import describe_received, parse_received
-from conformance.spec import files
 from conformance.spec.ledger import Party
 from conformance.transport import har, recording
 from conformance.transport.exchange import Call, Exchange
@@ -67,10 +66,7 @@ def _describe_answer(call: AdapterCall) -> dict[str, Any]:
 class RecordedRequest:
     """A recorded request of the client, and the recorded answer.
 
-    Attributes:
-        inference: the index of the inference that the request belongs to.
-        received: the request.
-        exchange: the request and its answer.
+    `inference`: the index of the inference that the request belongs to.
     """
 
     inference: int
@@ -101,7 +97,6 @@ class ClientRecording:
     Attributes:
         url: the first URL given to the client.
         grpc: the first address given to the client for gRPC; empty if gRPC was not judged.
-        client: the adapter's description of the client.
         times: the times of the first and the last entry.
         calls: (row, index of the call in that row) -> the call.
     """
@@ -116,10 +111,9 @@ class ClientRecording:
 def load(path: Path) -> ClientRecording:
     """Read the recording of a run that judged a client.
 
-    Raises:
-        HarError: the file cannot be read, or is not the recording of a client.
+    Raises HarError: the file cannot be read, or is not the recording of a client.
     """
-    try:
+    with recording.convert_errors(path, "this suite", AdapterError):
         log, entries = recording.read_archive(path)
         if log.get("_party") != Party.CLIENT:
             raise HarError(f"{path} is not a recording of a client")
@@ -129,14 +123,6 @@ def load(path: Path) -> ClientRecording:
             _add_entry(calls, entry, har.parse_exchange(entry, bodies))
         client = Introduction.from_dict(log["_client"])
         return ClientRecording(str(log["_target"]), str(log.get("_grpc", "")), client, (min(times), max(times)), calls)
-    except HarError:
-        raise
-    except files.NotOpenedError as error:
-        raise HarError(f"{path}: {error}") from error
-    except files.UnreadableError as error:
-        raise HarError(f"{path} is not a recording of this suite: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AdapterError) as error:
-        raise HarError(f"{path} is not a recording of this suite: {type(error).__name__}: {error}") from error
 
 
 def _add_entry(calls: dict[tuple[str, int], RecordedCall], entry: Mapping[str, Any], exchange: Exchange) -> None:

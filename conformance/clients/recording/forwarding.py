@@ -39,11 +39,7 @@ class Upstream:
 
 
 def read_http_upstream(settings: Settings) -> Upstream:
-    """Return the HTTP server of the settings.
-
-    Raises:
-        SettingsError: the certificates in the settings cannot be read.
-    """
+    """Return the HTTP server of the settings. Raises SettingsError: the certificates in the settings cannot be read."""
     parts = urlsplit(settings.url)
     tls = settings.build_ssl_context() if parts.scheme == "https" else None
     return Upstream(parts.hostname or "", parts.port or PORTS[parts.scheme], parts.path, tls, settings.url)
@@ -52,8 +48,7 @@ def read_http_upstream(settings: Settings) -> Upstream:
 def read_grpc_upstream(settings: Settings) -> Upstream:
     """Return the gRPC server of the settings.
 
-    Raises:
-        SettingsError: the settings have no gRPC address, or their certificates cannot be read.
+    Raises SettingsError: the settings have no gRPC address, or their certificates cannot be read.
     """
     address = settings.grpc_address
     tls = None

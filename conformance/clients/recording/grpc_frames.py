@@ -35,7 +35,6 @@ class Event:
     """An event of a stream: headers, data or a reset.
 
     Attributes:
-        stream: the id of the stream.
         headers: the headers, or None.
         data: a piece of data; may be empty.
         has_ended: whether the event ends its direction of the stream.
@@ -52,8 +51,7 @@ class Event:
 class FrameReader:
     """Parses the HTTP/2 frames of one direction of a connection.
 
-    Args:
-        is_from_client: whether the client sends the bytes. They begin with the connection preface.
+    `is_from_client`: whether the client sends the bytes. They begin with the connection preface.
     """
 
     def __init__(self, *, is_from_client: bool) -> None:
@@ -67,8 +65,7 @@ class FrameReader:
     def feed(self, data: bytes) -> Iterator[Event]:
         """Parse the next bytes; yield an event for each frame or header block that is complete.
 
-        Raises:
-            NotHttp2Error: the bytes are not HTTP/2.
+        Raises NotHttp2Error: the bytes are not HTTP/2.
         """
         self._buffer += data
         if self._needs_preface and not self._skip_preface():

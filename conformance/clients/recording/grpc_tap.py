@@ -32,12 +32,8 @@ class _Call:
     """The state of one call. A server may end a call before the client has sent all messages.
 
     Attributes:
-        headers: the headers of the request.
-        requests: splits the data from the client into messages.
-        answers: splits the data from the server into messages.
         pending: the request messages so far, in order.
         bodies: the answer messages so far, in order.
-        answer_headers: the headers and trailers of the answer.
         trouble: why the call ended without a status; empty if the call ended with a status; None until the server or a
             reset ends the call.
         has_client_ended: whether the client has ended its side of the stream.

@@ -61,10 +61,6 @@ class MessageReader:
     Attributes:
         current: the message whose head has been parsed, but whose end has not; None between two messages.
         is_stuck: whether parsing has stopped for good, at invalid bytes or a switch to another protocol.
-
-    Args:
-        store: the memory budget for bodies.
-        make_parser: makes the parser of the next message.
     """
 
     def __init__(self, store: Store, make_parser: Callable[[], h11.Connection]) -> None:

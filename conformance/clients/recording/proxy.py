@@ -29,9 +29,7 @@ class PortError(OSError):
 class Route:
     """A port of the proxy, the server to which it forwards, and how to record its connections.
 
-    Attributes:
-        port: the port to listen at; 0 for a free port.
-        tap: creates the tap of a connection.
+    `port`: the port to listen at; 0 for a free port.
     """
 
     port: int
@@ -66,11 +64,7 @@ class Proxy:
         self._listener: Listener | None = None
 
     def listen(self) -> None:
-        """Bind the ports; connections are accepted only after `serve`.
-
-        Raises:
-            PortError: a port is not available.
-        """
+        """Bind the ports; connections are accepted only after `serve`. Raises PortError: a port is not available."""
         self._thread.start()
         for route in self._routes:
             try:

@@ -71,13 +71,9 @@ class PendingRequest:
 class Recorder:
     """Records the requests and answers of one connection, and passes them to the listener.
 
-    Attributes:
-        store: the memory budget for bodies, which all connections share.
+    `store`: the memory budget for bodies, which all connections share.
 
-    Args:
-        listener: receives the records.
-        store: the memory budget.
-        numbers: yields the numbers of requests, counted over all connections.
+    `numbers`: yields the numbers of requests, counted over all connections.
     """
 
     def __init__(self, listener: Listener, store: Store, numbers: Iterator[int]) -> None:

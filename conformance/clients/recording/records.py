@@ -18,7 +18,6 @@ class RecordedAnswer:
         status: the HTTP status, or None without an answer; over gRPC, the HTTP status that corresponds to the code.
         body: the body without HTTP framing; over gRPC, the answer message. Empty if it was too long to store.
         code: the gRPC status code, by name; empty over HTTP.
-        details: the message of the gRPC status.
         trouble: why the answer is missing or incomplete, as one line; empty for a complete answer.
     """
 
@@ -77,10 +76,7 @@ _NO_ANSWER: Final = RecordedAnswer(trouble="no answer arrived")
 def to_exchange(recorded: RecordedExchange, url: str, message: Message | None = None) -> Exchange:
     """Convert a recorded request and its answer to an exchange.
 
-    Args:
-        recorded: the request and its answer.
-        url: the base URL given to the client.
-        message: the request as the exchange holds it; None: built from the recorded request.
+    `message`: the request as the exchange holds it; None: built from the recorded request.
     """
     received, answer = recorded.received, recorded.answer or _NO_ANSWER
     kind = FailureKind.CLOSED if answer.status is None else FailureKind.BROKEN

@@ -37,7 +37,6 @@ class ReplayAdapter:
     """An adapter that returns recorded results, and passes the recorded requests to the peer.
 
     Attributes:
-        scope: the row whose calls are replayed.
         used: (row, index) of each call replayed so far.
         differences: one line for each request that cannot be judged again or whose scripted answer has changed.
     """
@@ -64,8 +63,7 @@ class ReplayAdapter:
     ) -> list[Result]:
         """Pass the recorded requests to the peer, and return the recorded results; see `Adapter`.
 
-        Raises:
-            AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
+        Raises AdapterError: the adapter failed in the recorded run, or the recording lacks this call.
         """
         del transport, address, at_once, timeout
         index, self._count = self._count, self._count + 1
