@@ -59,7 +59,7 @@ raw_body_is_read_big_endian = steps.PARSE_BODY.after(
     when=lambda model: not is_bytes(model),
 ).says("The server reads the elements of a raw body as big-endian.")
 raw_elements_beyond_the_finite_are_zeros = steps.PARSE_BODY.after(
-    "RAW-ENCODING", _zero_beyond_the_finite, when=lambda model: not is_bytes(model), walks="raw"
+    "RAW-ENCODING", _zero_beyond_the_finite, when=lambda model: not is_bytes(model)
 ).says("The server reads NaN and infinities in a raw body as zeros.")
 raw_body_ends_with_the_first_buffer = steps.PARSE_BODY.before(
     ("RAW-ENCODING", "RAW-BYTES"), body=lambda body: body[: 32 * 1024]
