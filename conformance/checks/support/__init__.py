@@ -17,6 +17,7 @@
     inputs that show how a server read them    inputs.choose_revealing_inputs, by changed_tensors
     what a client sends, reads or refuses      client_rows for the row, clients.expectations for the body
     tensors that Hypothesis draws              exploring.explore(strategy, expectation)
+    tensors drawn by Hypothesis, kept as data  generated.expect_generated(model, sending, expectation)
     one row for each datatype                  datatypes.make_datatype_rows
 
 `expect.unmet` explains how a check body attributes a failure to one requirement: `is_met`, `attribute_to`, `block_if`,
