@@ -239,16 +239,3 @@ def test_report_has_robustness_apart_from_verdict(tmp_path: Path) -> None:
     assert "robustness: 16 of 16 rows passed" in done.stdout
     for name in names[1:]:
         assert "16 of 16 rows passed" in (tmp_path / name).read_text()
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("-n", "2"), "--conformance-robustness cannot be combined with -n"),
-        (("--target-replay=run.har",), "--target-replay"),
-    ],
-)
-def test_robustness_refuses_workers_and_recordings(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
-    done = judge(tmp_path, "--target-url=http://127.0.0.1:9", "--conformance-robustness", *more)
-    assert done.returncode == 4
-    assert said in done.stderr

@@ -108,18 +108,3 @@ def test_a_narrowed_run_updates_nothing(tmp_path: Path, faulty: str) -> None:
     assert run.returncode == 1
     assert "b.toml is unchanged: only a run of all rows can update it" in run.stderr
     assert not (tmp_path / "b.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--conformance-baseline=gone.toml",), "--conformance-baseline gone.toml: No such file or directory"),
-        (("--conformance-update-baseline",), "--conformance-update-baseline needs --conformance-baseline FILE"),
-        (("--conformance-baseline=bad.toml",), "--conformance-baseline bad.toml: known.0: 'reason' is a required"),
-    ],
-)
-def test_errors_are_one_line_and_status_4(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    (tmp_path / "bad.toml").write_text('[[known]]\ncheck = "a"\n')
-    run = judge(tmp_path, "--target-url=http://x", *arguments)
-    assert run.returncode == 4
-    assert message in run.stderr

@@ -122,31 +122,6 @@ def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: Referenc
 # --- usage -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--target-grpc=host"],
-            "--target-grpc 'host' is not an address: give HOST:PORT, or grpcs://HOST:PORT for TLS",
-        ),
-        (
-            ["--target-url=http://x", "--target-extension=classification_grpc"],
-            "classification_grpc needs --target-grpc HOST:PORT",
-        ),
-        (
-            ["--target-url=http://x", "--target-grpc=reference"],
-            "--target-grpc=reference cannot be combined with the --target-url",
-        ),
-        (["--target-grpc=x:1", "--target-header=A: \xe9"], "--target-header 'A' cannot be sent over gRPC"),
-    ],
-)
-def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[str], message: str) -> None:
-    run = judge(tmp_path, *arguments)
-    assert run.returncode == 4
-    assert message in run.stderr
-    assert "Traceback" not in run.stdout + run.stderr
-
-
 def test_without_the_extra_an_address_is_an_error_that_says_what_to_install(
     tmp_path: Path, without_the_extra: str
 ) -> None:

@@ -32,7 +32,6 @@ KINDS: Mapping[str, dict[str, Any]] = {
 
 
 def list_models(limits: Mapping[str, Any]) -> list[str]:
-    """Return the options of a reference server whose models keep to these limits."""
     return [f"--model={name}" for name, role in roles.load().items() if not find_excess_of_role(limits, role)]
 
 
@@ -135,24 +134,6 @@ def test_models_that_the_server_lists_count_though_they_are_not_judged(tmp_path:
     write_file(tmp_path, {"datatypes": ["FP32", "BYTES"], "fixed_shapes": True})  # no datatype is named float32
     report = conformance.judge(fussy_app.app, models=["iris"], config=tmp_path / "t.toml")
     assert report.document["target"]["limits"] == {"datatypes": ["FP32", "BYTES"], "fixed_shapes": True}
-
-
-WRONG = {
-    "limits.max_batch: -1 is less than the minimum of 0": "[limits]\nmax_batch = -1",
-    "limits.fixed_shapes: 1 is not of type 'boolean'": "[limits]\nfixed_shapes = 1",
-    "limits.datatypes: [] should be non-empty": "[limits]\ndatatypes = []",
-    "limits: Additional properties are not allowed ('batch' was unexpected)": "[limits]\nbatch = 4",
-    "roles.multi: the role has a variable shape, beyond limits.fixed_shapes: remove one of the two": (
-        '[limits]\nfixed_shapes = true\n[roles]\nmulti = "m"'
-    ),
-}
-
-
-@pytest.mark.parametrize("said", WRONG)
-def test_limits_that_cannot_be_meant_are_one_line(tmp_path: Path, said: str) -> None:
-    (tmp_path / "t.toml").write_text(f'url = "http://127.0.0.1:1"\n{WRONG[said]}\n')
-    run = judge(tmp_path, "--target-config=t.toml")
-    assert (run.returncode, run.stderr.strip()) == (4, f"ERROR: --target-config t.toml: {said}")
 
 
 def test_limits_that_limit_nothing_are_not_named() -> None:

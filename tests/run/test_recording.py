@@ -31,7 +31,6 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
-    """Return the entries of a recording."""
     found: list[dict[str, Any]] = read_log(folder / "run.har.xz")["entries"]
     return found
 
@@ -134,30 +133,6 @@ def test_an_archive_has_every_exchange_and_no_secret(recorded: Path, reference: 
     assert b64decode(entry["request"]["postData"]["text"]).startswith(b'{"inputs":[{"name":"INPUT"')
     assert len(b64decode(entry["response"]["content"]["text"])) == entry["response"]["bodySize"]
     assert entry["response"]["status"] == 200
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (None, "--target-replay: r.har: No such file or directory"),
-        ("{", "--target-replay: r.har is not a recording of this suite: not JSON: Expecting"),
-        ('{"log": {"entries": []}}', "--target-replay: r.har is not a recording of this suite: KeyError: '_target'"),
-        ('{"log": {"_target": "http://x", "entries": [{}]}}', "is not a recording of this suite: KeyError: 'started"),
-    ],
-)
-def test_what_is_no_recording_is_one_line_and_status_4(tmp_path: Path, text: str | None, message: str) -> None:
-    if text is not None:
-        (tmp_path / "r.har").write_text(text)
-    run = judge(tmp_path, "--target-replay=r.har")
-    assert run.returncode == 4
-    assert message in run.stderr
-    assert "Traceback" not in run.stdout + run.stderr
-
-
-def test_a_run_that_explores_cannot_be_judged_again(tmp_path: Path, recorded: Path) -> None:
-    run = judge(tmp_path, f"--target-replay={recorded}", "--conformance-profile=explore")
-    assert run.returncode == 4
-    assert "--target-replay cannot be combined with --conformance-profile=explore" in run.stderr
 
 
 def test_both_programs_of_the_evidence_repeat_the_answer(tmp_path: Path) -> None:

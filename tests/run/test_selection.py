@@ -18,7 +18,6 @@ from tests.support.servers import judge, judge_afresh
 
 
 def selected(folder: Path, url: str, *arguments: str) -> list[str]:
-    """Return the ids of the rows that these arguments select."""
     run = judge(folder, f"--target-url={url}", *arguments, "--co", "-q")
     assert run.returncode in (0, 5), run.stderr
     return [line for line in run.stdout.splitlines() if "::" in line]
@@ -30,7 +29,6 @@ def areas(ids: list[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory, small: str) -> list[str]:
-    """The ids of all rows."""
     return selected(tmp_path_factory.mktemp("all"), small)
 
 
@@ -90,16 +88,6 @@ def test_every_row_has_one_level_one_extension_and_one_area() -> None:
         assert {level, extension, area, *over} <= set(markers.describe_markers())
         levels = {str(ledger.get_requirement(name).level) for name in case.requirements}
         assert "MUST" not in levels or level == "must"
-
-
-def test_a_marker_that_is_not_known_is_one_line_and_status_4(tmp_path: Path, small: str) -> None:
-    run = judge(tmp_path, f"--target-url={small}", "-m", "must and typo")
-    assert run.returncode == 4
-    assert run.stderr.count("\n") <= 2
-    assert (
-        "-m: unknown marker 'typo'; the markers are must, should, may, observe, protocol, robustness, "
-        "binary_tensor_data, raw" in run.stderr
-    )
 
 
 def test_markers_are_known_where_there_is_a_target_alone(tmp_path: Path) -> None:

@@ -107,40 +107,6 @@ def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, 
     assert (found["timeout_s"], found["headers"]) == (7, ["X-B", "x-a"])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("url =", "t.toml: not TOML: Invalid value (at end of document)"),
-        ('uri = "http://x"', "t.toml: Additional properties are not allowed ('uri' was unexpected)"),
-        ("timeout = 0", "t.toml: timeout: 0 is less than or equal to the minimum of 0"),
-        ('url = "http://x"\nrate = 0', "t.toml: rate: 0 is less than the minimum of 0.01"),
-        ("[roles]\n", "t.toml has no url: add one, or give --target-url"),
-        (
-            'url = "http://x"\n[roles]\nidentity_int31 = "a"',
-            "t.toml: roles: there is no role 'identity_int31'; similar: identity_int32",
-        ),
-        (
-            'url = "http://x"\n[roles.fixed]\nmodel = "a"\ninputs = { INPU = "b" }',
-            "t.toml: roles.fixed.inputs: there is no tensor 'INPU'; similar: INPUT",
-        ),
-        ('url = "http://x"\n[headers]\nA = "${NO_SUCH}"', "t.toml: headers.A: the environment has no variable NO_SUCH"),
-        ('url = "http://x"\n[tls]\nca = "gone.pem"', "gone.pem: no such file"),
-    ],
-)
-def test_errors_of_the_file_are_one_line_and_status_4(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "t.toml").write_text(text)
-    run = judge(tmp_path, "--target-config=t.toml")
-    assert run.returncode == 4, run.stdout
-    assert message in run.stderr
-    assert "Traceback" not in run.stdout + run.stderr
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    run = judge(tmp_path, "--target-config=gone.toml")
-    assert run.returncode == 4
-    assert "--target-config gone.toml: No such file or directory" in run.stderr
-
-
 def test_what_has_ended_servers_is_sent_last_and_where_asked_for_alone(tmp_path: Path, small: str) -> None:
     ended = ("classified-strings", "classes-of-no-elements", "2-32-", "2-63-by", "product-2-to")
     counts = []

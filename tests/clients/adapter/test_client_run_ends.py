@@ -7,8 +7,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-
 from conformance.spec.report import ReportRow
 from tests.clients.adapter.programs import (
     FEW,
@@ -20,7 +18,7 @@ from tests.clients.adapter.programs import (
     make_small_command,
     run_pytest,
 )
-from tests.support.servers import judge, run_command
+from tests.support.servers import run_command
 
 USAGE, INCOMPLETE = 4, 6
 
@@ -100,25 +98,6 @@ def test_nothing_runs_any_more_when_the_run_has_ended(tmp_path: Path) -> None:
 
 
 # --- what a user says -------------------------------------------------------------------------------------------------
-
-
-USAGE_ERRORS = {
-    "a server beside it": (["--target-url=reference"], "--target-url cannot be combined with --client-adapter"),
-    "a model beside it": (["--target-model=m"], "--target-model cannot be combined with --client-adapter"),
-    "an open quote": (["--client-adapter=python 'x"], '--client-adapter "python \'x": No closing quotation'),
-    "blanks": (["--client-adapter= "], "--client-adapter: give a command"),
-    "no time": (["--client-timeout=0"], "--client-timeout 0: give seconds up to 600"),
-    "exploring": (["--conformance-profile=explore"], "explore is only for servers"),
-}
-
-
-@pytest.mark.parametrize("name", USAGE_ERRORS)
-def test_invalid_options_are_one_line_usage_error(tmp_path: Path, name: str) -> None:
-    arguments, expected = USAGE_ERRORS[name]
-    done = judge(tmp_path, make_option(make_small_command()), *arguments)
-    assert done.returncode == USAGE
-    (line,) = [line for line in done.stderr.splitlines() if line.strip()]
-    assert expected in line
 
 
 def test_the_environment_and_the_ini_file_name_an_adapter_too(tmp_path: Path) -> None:
