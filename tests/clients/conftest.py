@@ -7,13 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.clients.peer.peer import Peer
+from tests.clients.sightings import SharedPeer
 from tests.support.servers import run_bundled
 
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[Peer]:
-    """A peer of the module's own."""
     with Peer() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[SharedPeer]:
+    """A peer for the altered clients of this process."""
+    with SharedPeer() as opened:
         yield opened
 
 

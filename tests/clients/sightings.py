@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
@@ -28,6 +27,7 @@ from conformance.spec.check import Case
 from conformance.spec.result import CheckResult
 from tests.clients.alterations import Alteration, apply
 from tests.clients.honest.lines import Adapter, introduction
+from tests.support.samples import read_seen_by
 from tests.support.sightings import MET, UnmetRow
 
 # Seconds that the client has for itself beside those of its inferences.
@@ -195,7 +195,6 @@ class SharedPeer:
 
 @cache
 def collect_rows(transports: tuple[str, ...]) -> Sequence[Case]:
-    """Return the rows over some transports."""
     return tuple(list_profile_rows("certify", subjects=CLIENTS, transports=transports))
 
 
@@ -204,6 +203,7 @@ def collect_rows(transports: tuple[str, ...]) -> Sequence[Case]:
 
 # Where `python -m tests.clients.kill_matrix_page` writes which rows saw each fault.
 SEEN_BY = Path(__file__).with_name("seen_by.json")
+read_seen_rows = cache(partial(read_seen_by, SEEN_BY))
 # One in so many of the other rows is run, too: other ones for each fault.
 ONE_IN = 500
 # One in so many of the rows that an honest variation is most like to be accused by; `tox -e matrix-clients` runs all.
@@ -212,22 +212,11 @@ MANY = 60
 SIDES = {"CLIENT-SENDS-": {"request", "grpc_request"}}
 
 
-@cache
-def read_seen_by() -> dict[str, list[list[str]]]:
-    """Return for each fault the first row of each check that saw it, by the names of check and row."""
-    found: dict[str, list[list[str]]] = json.loads(SEEN_BY.read_text(encoding="utf-8"))
-    return found
-
-
 def sample_rows(fault: Alteration, rows: Sequence[Case]) -> list[Case]:
     """Return the rows that saw a fault before, and a few others; of the walk where nothing else saw it."""
-    seen = read_seen_by().get(fault.name, [])
-    known = [[check, row] for check, row in seen if not check.endswith("reads-every-combination")] or seen
-    return [
-        case
-        for case in rows
-        if [case.check.id, case.row.id] in known or _chance(fault, case.check.id, case.row.id) % ONE_IN == 0
-    ]
+    seen = read_seen_rows().get(fault.name, [])
+    known = [key for key in seen if not key[0].endswith("reads-every-combination")] or seen
+    return [case for case in rows if case.ids in known or _chance(fault, *case.ids) % ONE_IN == 0]
 
 
 def _chance(fault: Alteration, check: str, row: str) -> int:
@@ -241,11 +230,9 @@ def select_apt(variation: Alteration, rows: Sequence[Case], part: int = 0) -> li
     return [
         case
         for case in rows
-        if _chance(variation, case.check.id, case.row.id) % (MANY if case.requirements[0].startswith(side) else ONE_IN)
-        == part
+        if _chance(variation, *case.ids) % (MANY if case.requirements[0].startswith(side) else ONE_IN) == part
     ]
 
 
 def select_answering(rows: Sequence[Case], requirements: Collection[str]) -> list[Case]:
-    """Return all rows that answer for any of these requirements."""
     return [case for case in rows if set(case.requirements) & set(requirements)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from zlib import crc32
 
@@ -33,12 +32,6 @@ from tests.support.tables import on_each, own_name
 COMBINED = {name: one for name, one in alterations.load("faults").items() if one.subject == "combined"}
 CHECKS = (reads_every_combination.id, *[one.id for one in reads_every_combination.also])
 BOTH = pytest.mark.parametrize(("axes", "most"), [(HTTP_AXES, 60), (GRPC_AXES, 40)], ids=["http", "grpc"])
-
-
-@pytest.fixture(scope="module")
-def stage() -> Iterator[SharedPeer]:
-    with SharedPeer() as opened:
-        yield opened
 
 
 def list_walk_rows(transports: tuple[str, ...]) -> list[Case]:

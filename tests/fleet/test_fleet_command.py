@@ -17,8 +17,9 @@ import pytest
 
 from conformance.commands.main import main
 from conformance.fleet import fleet_file
+from tests.support.programs import find_children, is_running
 from tests.support.servers import run_bundled, run_command
-from tests.support.small_fleets import BRIEF, is_there, make_fleet_text, read_index, write_fleet
+from tests.support.small_fleets import BRIEF, make_fleet_text, read_index, write_fleet
 
 PAGE = (Path(__file__).parents[2] / "docs/fleet.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -116,11 +117,6 @@ def start_fleet(folder: Path) -> subprocess.Popen[bytes]:
     return fleet
 
 
-def find_children(process: int) -> list[int]:
-    """Return the children of a process, whichever of its threads has started them."""
-    return [int(pid) for path in Path(f"/proc/{process}/task").glob("*/children") for pid in path.read_text().split()]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_fleet_with_all_its_children_and_an_index(half_silent: Path, number: int) -> None:
     fleet = start_fleet(half_silent)
@@ -128,7 +124,7 @@ def test_a_signal_ends_the_fleet_with_all_its_children_and_an_index(half_silent:
     os.kill(fleet.pid, number)
     assert fleet.wait(timeout=60) == 2
     assert left
-    assert not any(map(is_there, left))
+    assert not any(map(is_running, left))
     counts = read_index(half_silent)["counts"]
     assert (counts["incomplete"], counts["not_run"]) == (1, 1)
 
@@ -138,7 +134,7 @@ def test_a_fleet_that_was_killed_goes_on_where_it_was(half_silent: Path) -> None
     left = find_children(fleet.pid)
     fleet.kill()
     fleet.wait()
-    while any(map(is_there, left)):  # they end by themselves
+    while any(map(is_running, left)):  # they end by themselves
         time.sleep(0.01)
     (before,) = (half_silent / "out").glob("runs/*/quick/done.json")
     stamp = before.stat().st_mtime_ns

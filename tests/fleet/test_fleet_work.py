@@ -19,8 +19,9 @@ from conformance.fleet import unit_runner, units
 from conformance.fleet.fleet_file import load
 from conformance.fleet.units import RunFailure, Unit
 from conformance.report.json_report import compute_suite_digest
+from tests.support.programs import find_children, is_running
 from tests.support.servers import run_bundled
-from tests.support.small_fleets import BRIEF, PLAIN, SMALL, is_there, write_fleet
+from tests.support.small_fleets import BRIEF, PLAIN, SMALL, write_fleet
 from tests.support.valid_reports import read_valid_report
 
 pytestmark = pytest.mark.usefixtures("few_rows")
@@ -146,12 +147,11 @@ def test_a_child_ends_with_whoever_started_it(tmp_path: Path, silent: str) -> No
         f"unit_runner.run_process(['--target-url={silent}', '--target-timeout=600'], Path('.'), 600, lambda: True)"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path) as parent:
-        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-        while not (found := children.read_text().split()):
+        while not (found := find_children(parent.pid)):
             assert parent.poll() is None
             time.sleep(0.01)
         parent.kill()
-    while is_there(int(found[0])):
+    while any(map(is_running, found)):
         time.sleep(0.01)
 
 
@@ -159,9 +159,7 @@ def test_arguments_stand_on_no_command_line(tmp_path: Path, silent: str) -> None
     seen: list[bytes] = []
 
     def should_continue() -> bool:
-        me = os.getpid()
-        for child in Path(f"/proc/{me}/task").glob("*/children"):
-            seen.extend(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in child.read_text().split())
+        seen.extend(Path(f"/proc/{child}/cmdline").read_bytes() for child in find_children(os.getpid()))
         return False
 
     unit_runner.judge_unit(unit(tmp_path, silent, f'headers = {{ X-Plain = "{HIDDEN}" }}'), should_continue)

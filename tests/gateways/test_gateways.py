@@ -5,7 +5,6 @@ What a gateway asks for can be given, and what a gateway does is not held agains
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.support.few_rows import FEW_ROWS
 from tests.support.nginx import Gateway
 from tests.support.scripts import run as run_script
 from tests.support.servers import FEW_MODELS, judge, run_bundled, run_proxy
+from tests.support.valid_reports import read_valid_report
 
 Behind = Callable[[str], AbstractContextManager[Gateway]]
 
@@ -50,14 +50,9 @@ def gateway(program: Path, reference: str, tmp_path: Path) -> Behind:
     return lambda servers: nginx.run_nginx(program, folder, reference, servers)
 
 
-def report_of(folder: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    return report
-
-
 def with_a_model(folder: Path) -> list[dict[str, Any]]:
     """Return the rows for which the server has a model."""
-    every: list[dict[str, Any]] = report_of(folder)["rows"]
+    every: list[dict[str, Any]] = read_valid_report(folder / "r.json")["rows"]
     return [check for check in every if (check["reason"] or {}).get("kind") != ReasonKind.NO_MODEL]
 
 
@@ -87,7 +82,10 @@ def test_a_base_path_that_the_gateway_strips(gateway: Behind, tmp_path: Path) ->
         asked = front.log.read_text().splitlines()
         without = judge_refused(tmp_path, f"--target-url={url}")
     assert run.returncode == 0, run.stdout
-    assert (report_of(tmp_path)["target"]["url"], outcomes(tmp_path)) == (f"{url}/models/x", {"pass"})
+    assert (read_valid_report(tmp_path / "r.json")["target"]["url"], outcomes(tmp_path)) == (
+        f"{url}/models/x",
+        {"pass"},
+    )
     assert len(asked) > 30
     assert [line for line in asked if " /models/x/v2" not in line] == []
     assert "HTTP 404" in without
@@ -209,7 +207,7 @@ def test_nginx_that_compresses_and_keeps_connections_is_no_other_server(gateway:
         url = f"--target-url=http://127.0.0.1:{front.port}"
         run = judge(tmp_path, url, "--conformance-profile=quick", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout
-    report = report_of(tmp_path)
+    report = read_valid_report(tmp_path / "r.json")
     assert report["verdict"] == "partial"  # of the profile quick
     assert outcomes(tmp_path) <= {"pass", "observed", "not_applicable"}
     compressed = [c["observation"] for c in with_a_model(tmp_path) if c["check"] == "state.gzip-answer-is-the-answer"]
@@ -235,7 +233,10 @@ def test_nginx_that_refuses_clients_by_name(gateway: Behind, tmp_path: Path) -> 
         url = f"--target-url=http://127.0.0.1:{front.port}"
         run = judge(tmp_path, url, "-k", "metadata or sizes or client", "--conformance-report=r.json")
     assert run.returncode == 0, run.stdout
-    assert report_of(tmp_path)["target"]["refused_clients"] == {"requests": "HTTP 403", "curl": "HTTP 403"}
+    assert read_valid_report(tmp_path / "r.json")["target"]["refused_clients"] == {
+        "requests": "HTTP 403",
+        "curl": "HTTP 403",
+    }
     assert outcomes(tmp_path) <= {"pass", "observed", "not_applicable", "advisory"}
     assert advised(tmp_path) <= {ELSEWHERE}
 
@@ -254,7 +255,7 @@ def test_a_server_that_dies_behind_its_gateway_is_gone(program: Path, reference:
     assert run.returncode == 1, run.stdout[-2000:]
     last = run.stdout.splitlines()[-1]
     assert f"the target is gone: {url} answers everything with HTTP 502" in last
-    found = [check["outcome"] for check in report_of(tmp_path)["rows"]]
+    found = [check["outcome"] for check in read_valid_report(tmp_path / "r.json")["rows"]]
     assert found.count("error") > 200
     assert found.count("fail") == 1  # the answer in the middle of which the server died, or the row after it
 

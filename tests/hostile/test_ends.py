@@ -14,16 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import find_children, is_running
+
 LIMIT = 60.0
-
-
-def find_children(pid: int) -> set[int]:
-    """Return the processes that a process has started, and those that these have."""
-    try:
-        own = {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-    except OSError:
-        return set()
-    return own.union(*map(find_children, own))
 
 
 def await_that(condition: object, what: str) -> None:
@@ -33,13 +26,6 @@ def await_that(condition: object, what: str) -> None:
     while not condition():
         assert time.monotonic() < until, what
         time.sleep(0.05)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @contextmanager
@@ -81,7 +67,7 @@ def test_a_signal_ends_the_run_and_all_that_it_started(
     assert report["rows"]
     assert "is incomplete" in text.splitlines()[-1]
     assert "Traceback" not in text
-    await_that(lambda: not any(map(is_alive, started)), f"the end of {started}")
+    await_that(lambda: not any(map(is_running, started)), f"the end of {started}")
 
 
 def test_the_bundled_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
@@ -90,4 +76,4 @@ def test_the_bundled_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> No
         assert started
         run.kill()
         run.wait(LIMIT)
-        await_that(lambda: not any(map(is_alive, started)), f"the end of {started}")
+        await_that(lambda: not any(map(is_running, started)), f"the end of {started}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from tests.support.serving import HEADER, Answer, Server, run_server
+from tests.support.serving import HEADER, Answer, Server
 
 JSON_PART = b'{"inputs":[{"name":"INPUT","shape":[3],"datatype":"UINT8","parameters":{"binary_data_size":3}}]}'
 BODY = JSON_PART + b"\x01\x02\xff"
@@ -73,12 +73,6 @@ def test_unknown_coding(server: Server, headers: list[str], shown: str) -> None:
 def test_body_that_is_not_in_its_coding(server: Server, body: bytes, said: bytes) -> None:
     answer = ask(server, body, "Content-Encoding: gzip")
     assert (answer.status, answer.body[: 10 + len(said)]) == (400, b'{"error":"' + said)
-
-
-@pytest.fixture(scope="module")
-def small_server() -> Iterator[Server]:
-    with run_server("--max-body", "1000") as started:
-        yield started
 
 
 def test_limit_holds_for_what_is_unpacked(small_server: Server) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -22,16 +21,8 @@ from tests.support.grpc_serving import (
     connect,
     parse_message,
     read_status,
-    serve,
 )
 from tests.support.serving import TIMEOUT, run_server
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[GrpcConnection]:
-    with serve() as one:
-        yield one
-
 
 # (method, request, response)
 METHODS = [

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from reference_server.grpc_contents import FIELDS
-from tests.support.grpc_serving import GrpcConnection, parse_message, serve
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[GrpcConnection]:
-    with serve() as one:
-        yield one
+from tests.support.grpc_serving import GrpcConnection, parse_message
 
 
 def check(opened: GrpcConnection, model: str, request: str, expected: str) -> None:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import grpc
 import pytest
 
-from tests.support.grpc_serving import PATH, GrpcConnection, read_status, serve
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[GrpcConnection]:
-    with serve() as one:
-        yield one
+from tests.support.grpc_serving import PATH, GrpcConnection, read_status
 
 
 def refused(opened: GrpcConnection, model: str, request: str) -> tuple[str, str]:
-    """Send what is to be refused; return its status."""
     with pytest.raises(grpc.RpcError) as error:
         opened.infer(f'model_name: "{model}" {request}')
     answer = opened.infer('model_name: "rank0" inputs { name: "INPUT" datatype: "INT32" contents { int_contents: 5 } }')
@@ -26,7 +17,6 @@ def refused(opened: GrpcConnection, model: str, request: str) -> tuple[str, str]
 
 
 def one(datatype: str, rest: str, raw: str = "") -> str:
-    """Return the input of an identity model."""
     return f'inputs {{ name: "INPUT" datatype: "{datatype}" {rest} }} {raw}'
 
 
@@ -188,7 +178,6 @@ FLOATS = one("FP32", "shape: 1 contents { fp32_contents: 1 }")
 
 
 def classified(value: str) -> str:
-    """Return an output with the parameter classification."""
     return f'outputs {{ name: "OUTPUT" parameters {{ key: "classification" value {{ {value} }} }} }}'
 
 

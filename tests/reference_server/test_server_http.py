@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -175,12 +174,6 @@ def test_requests_before_the_end_of_the_client_are_answered(server: Server, end:
         connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     assert STATUS.findall(received) == [b"200", b"200", b"400"]
-
-
-@pytest.fixture(scope="module")
-def small_server() -> Iterator[Server]:
-    with run_server("--max-body", "1000") as started:
-        yield started
 
 
 BODY_1001 = b"POST /v2/models/identity_uint8/infer HTTP/1.1\r\nHost: test\r\nInference-Header-Content-Length: 0\r\n"

@@ -5,23 +5,14 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-import html5lib
-
 from conformance.report import anchors, page_markdown
 from conformance.report.findings import build_groups
-from conformance.report.page_html import MAX_FIRST_BLOCKS, render
+from conformance.report.page_html import MAX_FIRST_BLOCKS
 from conformance.report.view import build_view
 from conformance.spec import ledger
 from tests.support.made_reports import CONFORMANT, NONCONFORMANT, Report, check, failure, report, requirement
-
-
-def parsed(made: Report) -> Element:
-    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(build_view(made)))
-    return tree
-
-
-def text(element: Element) -> str:
-    return " ".join(" ".join(element.itertext()).split())
+from tests.support.page_tags import parse_report_page as parsed
+from tests.support.page_tags import read_text as text
 
 
 def with_class(page: Element, name: str) -> list[Element]:

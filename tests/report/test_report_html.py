@@ -10,7 +10,6 @@ from copy import deepcopy
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
-import html5lib
 import pytest
 
 from conformance.report.page_html import MAX_BLOCKS, MAX_OPEN_ROWS, SCRIPTS, render
@@ -31,19 +30,10 @@ from tests.support.made_reports import (
     report,
     requirement,
 )
+from tests.support.page_tags import parse_report_page as parsed
+from tests.support.page_tags import read_text as text
 
 EVERY = pytest.mark.parametrize("made", ALL.values(), ids=ALL)
-
-
-def parsed(made: Report) -> Element:
-    """Return the document; an error of HTML's own is an error here."""
-    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(build_view(made)))
-    return tree
-
-
-def text(element: Element) -> str:
-    """Return the words in an element, with a space where a new element begins."""
-    return " ".join(" ".join(element.itertext()).split())
 
 
 def by_id(page: Element, identity: str) -> Element:

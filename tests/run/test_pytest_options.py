@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import FEW_MODELS, judge, judge_afresh, judge_cached, run_bundled
+from tests.support.valid_reports import read_valid_report
 
 SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or request_follows_its_json")
 
@@ -23,11 +22,6 @@ SELECTION = ("-k", "json_outputs_take_no_bytes or response_follows_its_json or r
 def faulty() -> Iterator[str]:
     with run_bundled("--fault", "binary-outputs-in-reverse", *FEW_MODELS) as url:
         yield url
-
-
-def report_of(folder: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    return report
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +38,16 @@ def test_what_failed_last_is_run_again_alone(
     tmp_path: Path, failed_before: Path, faulty: str, small: str, workers: tuple[str, ...]
 ) -> None:
     shutil.copytree(failed_before, tmp_path, dirs_exist_ok=True)
-    failed = {check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"}
+    failed = {check["row"] for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"}
     assert failed
     again = judge_cached(tmp_path, f"--target-url={faulty}", "--lf", "--conformance-report=r.json", *workers)
     assert again.returncode == 1
-    assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
-    assert report_of(tmp_path)["verdict"] == "nonconformant"
+    assert {check["row"] for check in read_valid_report(tmp_path / "r.json")["rows"]} == failed
+    assert read_valid_report(tmp_path / "r.json")["verdict"] == "nonconformant"
     mended = judge_cached(tmp_path, f"--target-url={small}", "--lf", "--conformance-report=r.json", *workers)
     assert mended.returncode == 0
-    assert {check["row"] for check in report_of(tmp_path)["rows"]} == failed
-    assert report_of(tmp_path)["verdict"] == "narrowed"
+    assert {check["row"] for check in read_valid_report(tmp_path / "r.json")["rows"]} == failed
+    assert read_valid_report(tmp_path / "r.json")["verdict"] == "narrowed"
 
 
 @pytest.mark.parametrize("options", [(), ("-x",)], ids=["whole", "-x"])
@@ -68,7 +62,7 @@ def test_processes_change_nothing_of_a_run(tmp_path: Path, faulty: str, options:
             *("-v", "-k", "ordering or overrides", "--conformance-report=r.json", "--junitxml=j.xml"),
             *options,
         )
-        rows = [{**row, "duration_s": 0} for row in report_of(folder)["rows"]]
+        rows = [{**row, "duration_s": 0} for row in read_valid_report(folder / "r.json")["rows"]]
         shown = [line for line in run.stdout.splitlines() if "::" in line]
         cases = re.sub(r'(time|timestamp|hostname)="[^"]*"', "", (folder / "j.xml").read_text())
         found.append((run.returncode, rows, shown, cases))
@@ -79,9 +73,11 @@ def test_stepwise_stops_at_a_failure_and_goes_on_there(tmp_path: Path, faulty: s
     for _ in range(2):
         run = judge_cached(tmp_path, f"--target-url={faulty}", *SELECTION, "--sw", "--conformance-report=r.json")
         assert run.returncode == 1
-        failed = [check["row"] for check in report_of(tmp_path)["rows"] if check["outcome"] == "fail"]
+        failed = [
+            check["row"] for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"
+        ]
         assert len(failed) == 1
-    assert report_of(tmp_path)["rows"][0]["row"] == failed[0]
+    assert read_valid_report(tmp_path / "r.json")["rows"][0]["row"] == failed[0]
 
 
 def test_collecting_only_shows_ids_and_judges_nothing(tmp_path: Path, faulty: str) -> None:
@@ -117,7 +113,7 @@ def test_a_path_narrows_like_a_word(tmp_path: Path, faulty: str) -> None:
 
     run = judge(tmp_path, f"--target-url={faulty}", f"{SUITE}/ordering", "--no-summary", "--conformance-report=r.json")
     assert run.returncode == 1
-    report = report_of(tmp_path)
+    report = read_valid_report(tmp_path / "r.json")
     assert {check["area"] for check in report["rows"]} == {"ordering"}
     assert report["verdict"] == "nonconformant"
     assert report["extensions"]["binary_tensor_data"]["verdict"] == "nonconformant"

@@ -19,14 +19,10 @@ from conformance.report.page_html import SCRIPTS
 from conformance.spec.outcome import ReasonKind
 from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import FEW_MODELS, JsonOnly, judge, judge_and_interrupt, run_bundled, run_proxy, serve
+from tests.support.valid_reports import read_valid_report
 
 ALL_REPORTS = tuple(f"--conformance-report=r{suffix}" for suffix in formats.FORMATS)
 ANNOTATION = re.compile(r"::(error|warning) title=oip-conformance[^:]*::.*")
-
-
-def report_of(folder: Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads((folder / "r.json").read_text())
-    return report
 
 
 ROWS = ("--conformance-junit=rows", "--junitxml=rows.xml")
@@ -44,7 +40,7 @@ def check_agreement(folder: Path, output: str, unended: int = 0) -> dict[str, An
         output: of the run.
         unended: how many checks pytest's own report may lack, because their end was not heard of.
     """
-    report = report_of(folder)
+    report: dict[str, Any] = read_valid_report(folder / "r.json")
     offered = [name for name, extension in report["extensions"].items() if extension["offered"]]
     entries = [entry for entry in report["requirements"] if entry["level"] == "MUST" and entry["area"] != "grpc"]
     applying = [entry for entry in entries if entry["verdict"] != "not_applicable" or "unjudged" in entry]
@@ -339,7 +335,7 @@ def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[st
     cases = {case.attrib["name"].partition(": ")[0]: case for case in junit_of(tmp_path).findall("testcase")}
     own = cases.pop("test_own")
     assert own.find("failure") is not None
-    named = {entry["id"]: entry for entry in report_of(tmp_path)["requirements"] if entry["checks"]}
+    named = {entry["id"]: entry for entry in read_valid_report(tmp_path / "r.json")["requirements"] if entry["checks"]}
     assert list(cases) == list(named)
     for name, case in cases.items():
         assert case.attrib["classname"] == named[name]["area"]
@@ -351,7 +347,7 @@ def test_junit_has_a_case_for_each_requirement(tmp_path: Path, workers: tuple[st
     assert failed is not None
     assert re.match(r"MUST BIN-ORDER-O: expected OUT_INT64 .* \(and \d+ more rows\)$", failed.attrib["message"])
     shown = failed.text or ""
-    for check in report_of(tmp_path)["rows"]:
+    for check in read_valid_report(tmp_path / "r.json")["rows"]:
         if check["failure"] and check["failure"]["requirement"] == "BIN-ORDER-O":
             assert f"{check['check']} [{check['row']}]" in shown
     for part in ("Requires", "Source", "Repeat    ", "Rerun     pytest --target-url="):

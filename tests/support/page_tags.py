@@ -1,8 +1,15 @@
-"""The tags, attributes and text of a page without a script, such as those of a comparison and of a history."""
+"""The tags, attributes and text of pages: of a report, and of those without a script."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import html5lib
+
+from conformance.report.page_html import render
+from conformance.report.view import build_view
 
 
 class Tags(HTMLParser):
@@ -43,3 +50,14 @@ def parse_tags(page: str) -> Tags:
     parser.close()
     assert parser.open == []
     return parser
+
+
+def parse_report_page(report: Any) -> Element:
+    """Return the page of a report; an error of HTML's own is an error here."""
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(render(build_view(report)))
+    return tree
+
+
+def read_text(element: Element) -> str:
+    """Return the words in an element, with a space where a new element begins."""
+    return " ".join(" ".join(element.itertext()).split())

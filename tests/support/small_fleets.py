@@ -73,14 +73,12 @@ class Given:
 
 
 def write_fleet(folder: Path, text: str) -> Path:
-    """Write a fleet file and return its path."""
     path = folder / "fleet.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def make_fleet_text(*names: str, more: str = "") -> str:
-    """Return the text of a fleet file with these targets."""
     return more + "".join(f'[targets."{name}"]\nurl = "http://{name}.example"\n' for name in names)
 
 
@@ -100,17 +98,8 @@ def judge_fleet(folder: Path, text: str, reports: Mapping[str, Report], **wishes
 
 
 def read_index(folder: Path) -> dict[str, Any]:
-    """Return the index of the fleet in a folder."""
     found: dict[str, Any] = json.loads((folder / "out" / "index.json").read_text(encoding="utf-8"))
     return found
-
-
-def is_there(process: int) -> bool:
-    """Say whether a process runs; one that has ended and that nobody has asked about does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def make_failing_report(**more: Any) -> Report:
