@@ -37,7 +37,6 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, url: str) -> Path:
-    """The folder of its certification."""
     file = tmp_path_factory.mktemp("limits") / "t.toml"
     table = "".join(f"{name} = {json.dumps(value)}\n" for name, value in LIMITS.items())
     file.write_text(f'url = "{url}"\n[limits]\n{table}')

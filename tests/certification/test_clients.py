@@ -34,14 +34,12 @@ def few_rows() -> Iterator[None]:
 
 
 def certify(folder: Path, *fault: str) -> int:
-    """Certify the honest client, or one with a fault."""
     label = (*LABEL_OPTIONS, "--product=honest", "--profile=full")
     return main(["certify", f"--client-adapter={shlex.join((*ADAPTER, *fault))}", *label, "-o", str(folder)])
 
 
 @pytest.fixture(scope="module")
 def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a right client."""
     folder = tmp_path_factory.mktemp("right") / "c"
     assert certify(folder) == 0
     return folder
@@ -119,7 +117,6 @@ def test_two_runs_say_the_same(original: FolderContents, tmp_path: Path) -> None
 
 
 def first(found: FolderContents, check: str = VALUES) -> Document:
-    """Return the first entry of a check with a request."""
     return next(entry for entry in found.entries(check) if "_received" in entry)
 
 

@@ -62,7 +62,6 @@ def rewritten(path: Path, edit: Callable[[bytes], bytes]) -> None:
 
 
 def replaced(folder: Path, said: bytes, instead: bytes) -> None:
-    """Change what the manifest says, and nothing else."""
     rewritten(folder / "manifest.json", lambda data: data.replace(said, instead))
 
 

@@ -44,14 +44,12 @@ def note_of(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """The URL of a product with two models."""
     with run_bundled(SCORES_MODEL, "--model=multi", program=PRODUCT) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
 def of_models(tmp_path_factory: pytest.TempPathFactory, url: str) -> Path:
-    """The folder of a run on two models."""
     folder = tmp_path_factory.mktemp("models") / "c"
     run_certify(folder, f"--target-url={url}", "--target-model=multi", "--target-model=scores_labelled")
     return folder

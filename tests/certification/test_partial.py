@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("few_rows_are_enough")
 
 @pytest.fixture(scope="module")
 def partial(tmp_path_factory: pytest.TempPathFactory, scoring: str) -> Path:
-    """The folder of a product with one model."""
     folder = tmp_path_factory.mktemp("partial") / "c"
     assert run_certify(folder, f"--target-url={scoring}") == 0
     return folder

@@ -34,7 +34,6 @@ These variations of the honest client behave in an unusual but valid way, and fa
 
 
 def render() -> str:
-    """Return the page, ending in a newline."""
     listed = "".join(f"* `{one.name}`: {one.summary}\n" for one in alterations.load("variations").values())
     lines = [
         Line(one.subject.replace("_", " "), name, one.summary, ", ".join(one.misses) + (" and more" * one.broad))

@@ -39,7 +39,6 @@ def framed(
 
 
 def raw(data: bytes, *more: tuple[str, str], count: str | None = "0", kind: str | None = OCTETS) -> ClientRequest:
-    """Return a raw binary request."""
     return build_client_request(data, *(() if count is None else ((LENGTH, count),)), *more, kind=kind)
 
 
@@ -57,12 +56,10 @@ def build_client_request(
 
 
 def make_sized_input(name: str, datatype: str, shape: str, size: object) -> str:
-    """Return an input with a size."""
     return f'{{"name":"{name}","datatype":"{datatype}","shape":{shape},"parameters":{{"binary_data_size":{size}}}}}'
 
 
 def make_json_input(name: str, datatype: str, shape: str, values: str) -> str:
-    """Return an input as JSON."""
     return f'{{"name":"{name}","datatype":"{datatype}","shape":{shape},"data":{values}}}'
 
 

@@ -36,7 +36,6 @@ J2 = make_json_input("A", "INT32", "[2]", "[16909060,-2]")
 
 
 def make_inference(*tensors: Tensor, **more: Any) -> Inference:
-    """Return an inference of a model `m`."""
     return Inference("m", tensors or (INT,), **more)
 
 
@@ -54,7 +53,6 @@ def make_json_case(datatype: str, data: str, values: list[Any]) -> tuple[ClientR
 
 
 def make_binary_case(datatype: str, data: str, values: list[Any]) -> tuple[ClientRequest, Inference]:
-    """Return such a request with binary data, given in hexadecimal, and the inference."""
     octets = parse_hex(data)
     received = framed(inputs(make_sized_input("A", datatype, f"[{len(values)}]", len(octets))), octets)
     return received, make_tensor_inference(datatype, values)

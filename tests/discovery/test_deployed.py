@@ -335,7 +335,6 @@ def test_values_that_the_noise_of_a_model_may_reach_are_not_those_of_another_req
 
 
 def discover(found: Model) -> DeployedModel:
-    """Return a model as discovery describes it."""
     with unusual_models.serve(found) as url, Session(Target(Settings(url))) as session:
         session.discover(subjects=Subjects((found.name,), with_roles=False))
         return from_dict(session.discovery_result.models[found.name])

@@ -38,17 +38,14 @@ class JsonServer(JsonOnly):
             self.plain(json.loads(body))
 
     def raw(self, body: bytes) -> None:
-        """Answer a raw request."""
         del body
         self._answer(400, {"error": "not JSON"})
 
     def binary(self, document: Document, tail: bytes) -> None:
-        """Answer a request with binary data behind it."""
         del document, tail
         self._answer(400, {"error": "not JSON"})
 
     def plain(self, document: Document) -> None:
-        """Answer a request of JSON alone."""
         self.outputs(document["inputs"][0])
 
     def outputs(self, tensor: Document, **members: Any) -> None:
@@ -63,7 +60,6 @@ class JsonServer(JsonOnly):
         self._answer(200, {"model_name": "identity_int32", "outputs": [output]})
 
     def bytes_of(self, body: bytes, headers: dict[str, str]) -> None:
-        """Answer with a body of bytes."""
         self.send_response(200)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -103,7 +99,6 @@ class GivesBinary(JsonServer):
         self.bytes_of(head + data, self.header(len(head)))
 
     def header(self, length: int) -> dict[str, str]:
-        """Return the header of binary answers."""
         return {INFERENCE_HEADER: str(length)}
 
 

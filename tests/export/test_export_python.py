@@ -24,7 +24,6 @@ PREFIX = "my-"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with all roles."""
     path = tmp_path_factory.mktemp("python") / "server"
     export("python", path, prefix=PREFIX)
     return path

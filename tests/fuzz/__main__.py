@@ -17,7 +17,6 @@ from tests.fuzz.targets import TARGETS, Target
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return what the user wants."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     known = [*TARGETS, "all"]
     parser.add_argument("names", nargs="+", metavar="NAME", choices=known, help=", ".join(known))

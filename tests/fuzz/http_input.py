@@ -33,7 +33,6 @@ class HttpInput(NamedTuple):
         return cls(role, content_type, coding, header, body)
 
     def to_bytes(self) -> bytes:
-        """Return the input of the fuzzer."""
         fields = (self.role, self.content_type, self.coding, self.inference_header)
         return ";".join(field or "" for field in fields).encode("latin-1") + b"\n" + self.body
 

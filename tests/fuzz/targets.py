@@ -32,7 +32,6 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """Where its corpus is kept."""
         return CORPUS / self.name
 
     def inputs(self) -> list[bytes]:
@@ -41,7 +40,6 @@ class Target:
         return sorted({*self.seeds(), *kept}, key=lambda data: (len(data), data))
 
     def keep(self, data: bytes) -> Path:
-        """Put an input into the corpus."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / sha1(data, usedforsecurity=False).hexdigest()[:16]
         path.write_bytes(data)

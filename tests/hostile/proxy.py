@@ -42,7 +42,6 @@ class Wire:
     upstream: tuple[str, int] | None = None
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
         self.connection.sendall(data)
 
     def answer(self) -> tuple[int, list[tuple[str, str]], bytes]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def make_pipe(path: Path) -> None:
-    """Make a pipe that nobody writes to."""
     os.mkfifo(path)
 
 
@@ -17,5 +16,4 @@ def make_device_link(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder."""
     path.mkdir()

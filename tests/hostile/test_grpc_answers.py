@@ -41,7 +41,6 @@ def closed_within_a_message(peer: Peer) -> None:
 
 
 def gone_away(*, last: int = 0, code: int = 0) -> bytes:
-    """Return a GOAWAY."""
     return frame(GOAWAY, last.to_bytes(4, "big") + code.to_bytes(4, "big"))
 
 

@@ -34,12 +34,10 @@ def repeated(piece: bytes) -> bytes:
 
 
 def output(datatype: str, *more: bytes) -> bytes:
-    """Return an output."""
     return field(5, field(1, b"O") + field(2, datatype.encode()) + b"".join(more))
 
 
 def entries() -> bytes:
-    """Return a map of parameters."""
     before, _, behind = field(4, field(1, b"0000000") + field(2, b"\x08\x01")).partition(b"0000000")
     return b"".join(before + b"%07d" % number + behind for number in range(SIZE // 18))
 

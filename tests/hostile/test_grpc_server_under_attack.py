@@ -55,7 +55,6 @@ def memory(process: subprocess.Popen[str]) -> int:
 
 
 def infer(model: str, datatype: str, shape: list[int], raw: bytes | None = None, **contents: list[Any]) -> bytes:
-    """Return a request."""
     request = service_pb2.ModelInferRequest(model_name=model)
     entry = request.inputs.add(name="INPUT", datatype=datatype, shape=shape)
     if raw is not None:

@@ -27,7 +27,6 @@ def server() -> Iterator[Server]:
 
 
 def sized(value: bytes, *more: bytes) -> bytes:
-    """Return a request with this Content-Length."""
     return POST + b"Content-Length: " + value + b"\r\n" + b"".join(more) + b"\r\n" + BODY
 
 
@@ -38,7 +37,6 @@ def chunked(line: bytes, trailer: bytes = b"") -> bytes:
 
 
 def line(method: bytes, target: bytes, version: bytes = b"HTTP/1.1") -> bytes:
-    """Return a request without a body."""
     return b"%b %b %b\r\n%b\r\n" % (method, target, version, HOST)
 
 

@@ -23,7 +23,6 @@ from tests.support.servers import judge, run_bundled, run_command, run_with_grpc
 
 
 def read_commands(markdown: str) -> str:
-    """Return the first block of shell commands."""
     found = re.search(r"^```sh\n(.*?)^```$", markdown, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]

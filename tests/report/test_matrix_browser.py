@@ -61,7 +61,6 @@ def opened(browser: Browser, file: Path) -> Iterator[Callable[..., Page]]:
 
 
 def list_shown(page: Page) -> list[str]:
-    """Return the ids of the requirements that the page shows."""
     return page.locator(".row:visible th .id").all_text_contents()
 
 

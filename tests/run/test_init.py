@@ -96,7 +96,6 @@ def particular() -> Iterator[str]:
 
 
 def asked(text: str, model: str) -> list[str]:
-    """Return the lines that are to be filled in for a model."""
     table = text.partition(f"[models.{model}]")[2].partition("\n\n")[0]
     return [line for line in table.splitlines() if line.startswith("# [") or " = " in line]
 

@@ -46,7 +46,6 @@ def judge_packages(packages: Sequence[Mapping[str, Any]], count: int) -> AuditRe
 
 
 def main() -> int:
-    """Ask; print what was found."""
     names = [package.name for package in dependencies.find_installed()]
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="ascii") as file:
         file.writelines(f"{name}=={version(name)}\n" for name in names)

@@ -25,7 +25,6 @@ def make_request(body: bytes = BINARY, *headers: str, path: str = PATH, length: 
 
 
 def send_and_read(address: tuple[str, int], *pieces: bytes) -> bytes:
-    """Send bytes, close that half, and return all that comes back."""
     with socket.create_connection(address, TIMEOUT) as connection:
         for piece in pieces:
             connection.sendall(piece)
@@ -34,7 +33,6 @@ def send_and_read(address: tuple[str, int], *pieces: bytes) -> bytes:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """Return all that comes until the other side ends."""
     found = b""
     while piece := connection.recv(65536):
         found += piece

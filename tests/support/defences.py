@@ -42,7 +42,6 @@ class Defence:
 
 
 def load() -> dict[str, Defence]:
-    """Return the table by name."""
     rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     return {
         name: Defence(name, row["module"], _code(row), tuple(row["tests"]), row.get("keyword", ""))

@@ -104,7 +104,6 @@ def find_licence(package: Distribution) -> str:
 
 
 def count_bytes(package: Distribution) -> int:
-    """Return the bytes of a package's files."""
     paths = [Path(str(file.locate())) for file in package.files or () if file.suffix != ".pyc"]
     return sum(path.stat().st_size for path in paths if path.is_file())
 
@@ -133,7 +132,6 @@ def format_size(octets: int) -> str:
 
 
 def main() -> None:
-    """Write the part of the page anew."""
     head = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
     try:
         PAGE.write_text(f"{head}\n\n{render_part()}", encoding="utf-8")

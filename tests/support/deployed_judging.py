@@ -59,5 +59,4 @@ def list_met(results: Sequence[CheckResult]) -> set[str]:
 
 
 def list_missed(results: Sequence[CheckResult]) -> set[str]:
-    """Return the requirements that are not met."""
     return {result.failure.requirement for result in results if result.failure}

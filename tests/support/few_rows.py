@@ -27,7 +27,6 @@ _list_all_checks = checks.list_area_checks
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Judge few rows in this run."""
     run = ExitStack()
     run.enter_context(with_few_rows())
     config.add_cleanup(run.close)

@@ -36,7 +36,6 @@ class FolderContents:
     note: str = ""
 
     def row(self, check: str, row: str | None = None) -> Document:
-        """Return a row of the report."""
         return next(each for each in self.report["rows"] if each["check"] == check and row in (None, each["row"]))
 
     def entries(self, scope: str) -> list[Document]:
@@ -45,7 +44,6 @@ class FolderContents:
 
 
 def load(folder: Path) -> FolderContents:
-    """Read a folder."""
     report: Document = json.loads(lzma.decompress((folder / manifest.REPORT).read_bytes()))
     made: Document = json.loads((folder / manifest.NAME).read_text())
     return FolderContents(report, expand_archive(folder / NAME), made)
@@ -87,6 +85,5 @@ def edit_answer(entry: Document, edit: Callable[[bytes], bytes]) -> None:
 
 
 def link_files(source: Path, target: Path) -> None:
-    """Fill a folder with links to the files of another."""
     for path in source.iterdir():
         os.link(path, target / path.name)

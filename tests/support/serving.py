@@ -34,13 +34,11 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         return host, int(port)
 
     @contextmanager
     def connection(self) -> Iterator[socket.socket]:
-        """Open a connection."""
         with socket.create_connection(self.address, TIMEOUT) as connection:
             yield connection
 

@@ -72,7 +72,6 @@ class Sighting:
     doubted: bool = False
 
     def select(self, *outcomes: str) -> list[UnmetRow]:
-        """Return the rows with these outcomes."""
         return [miss for miss in self.misses if miss.outcome in outcomes]
 
     def and_then(self, further: Sighting) -> Sighting:
@@ -108,7 +107,6 @@ class Server:
         await self._app(scope, receive, send)
 
     def stop(self) -> None:
-        """Stop the server."""
         self._server.should_exit = True
         self._thread.join(timeout=5)
         self._socket.close()
@@ -218,7 +216,6 @@ def make_unmet_row(result: CheckResult) -> UnmetRow:
 
 @contextmanager
 def run_server(limits: Limits = DEFAULT) -> Iterator[Server]:
-    """Run a server."""
     server = Server(limits)
     try:
         yield server

@@ -50,7 +50,6 @@ KINDS: dict[str, Callable[[Shapes], bool]] = {
 
 
 def main(kind: str, seconds: float, options: Sequence[str]) -> None:
-    """Serve until a signal."""
     workers = ThreadPoolExecutor(1 if kind == "worker" else int(kind) if kind.isdigit() else MANY)
     is_slow = KINDS.get(kind, KINDS["all"])
 

@@ -130,5 +130,4 @@ def _read_unchecked(inputs: list[Any]) -> np.ndarray[Any, Any]:
 
 
 def serve(*mistakes: str) -> AbstractContextManager[str]:
-    """Serve the model with these mistakes; the context is the URL."""
     return serve_app(uvicorn.Config(SmallServer(mistakes).app, lifespan="off", log_level="critical", access_log=False))

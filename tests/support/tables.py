@@ -48,17 +48,14 @@ def on_each(
 
 
 def row_name(check: Any, row: Any) -> str:
-    """Return what a row of the suite is called."""
     return f"{check.id} [{row.id}]"
 
 
 def own_id(entry: Any) -> str:
-    """Return the id of a check, a row or a requirement."""
     found: str = entry.id
     return found
 
 
 def own_name(entry: Any) -> str:
-    """Return the name of a fault, a variation or a case."""
     found: str = entry.name
     return found

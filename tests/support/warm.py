@@ -37,7 +37,6 @@ def pytest_main(arguments: list[str]) -> int:
 
 
 def command_main(arguments: list[str]) -> int:
-    """Run `oip-conformance`."""
     from conformance.commands.main import main
 
     return main(arguments)

@@ -109,7 +109,6 @@ def test_any_buffer_is_decoded_whole_or_refused(buffer: bytes, count: int) -> No
 
 
 def outcome_of(buffer: bytes, count: int) -> list[bytes] | Finding:
-    """Return the elements, or the finding in their place."""
     try:
         return strings.decode(buffer, count)
     except DecodeError as error:

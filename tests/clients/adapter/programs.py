@@ -17,12 +17,10 @@ HELLO = '{"seq": 1, "client": {"name": "odd", "transports": ["http"]}}'
 
 
 def make_small_command(trouble: str = "") -> tuple[str, ...]:
-    """Return the command of the small adapter."""
     return (sys.executable, str(SMALL), *([trouble] if trouble else []))
 
 
 def make_option(command: Sequence[str]) -> str:
-    """Return the option of pytest that names an adapter."""
     return f"--client-adapter={shlex.join(command)}"
 
 
@@ -50,7 +48,6 @@ class RunResult:
 
     @property
     def last(self) -> str:
-        """The verdict."""
         return self.lines[-1]
 
     @property
@@ -59,7 +56,6 @@ class RunResult:
         return read(self.folder / "r.json")
 
     def text(self, name: str) -> str:
-        """Return what a file says."""
         return (self.folder / name).read_text(encoding="utf-8")
 
 

@@ -50,12 +50,10 @@ def given(asked: CallerRequest, answer: Answer) -> CallerResult:
 
 
 def is_success(status: int) -> bool:
-    """Whether the inference succeeded."""
     return 200 <= status < 300
 
 
 def decoded(body: bytes, coding: str | None) -> bytes:
-    """Return the body without its content coding."""
     try:
         if coding is None or coding.strip().lower() == "identity":
             return body
@@ -82,7 +80,6 @@ def message_in(said: dict[str, Any]) -> str:
 
 
 def json_length(answer: Answer) -> int | None:
-    """Return the length that the inference header gives, or None without one."""
     value = answer.header(LENGTH)
     if value is None:
         return None
@@ -92,7 +89,6 @@ def json_length(answer: Answer) -> int | None:
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """Return the object that a JSON text holds."""
     try:
         said = json.loads(text.decode(), parse_float=Decimal, parse_int=_integer, parse_constant=_unknown)
     except (ValueError, RecursionError) as error:
@@ -111,14 +107,12 @@ def _unknown(constant: str) -> None:
 
 
 def objects(said: Any) -> list[dict[str, Any]]:
-    """Return an array of objects."""
     if not isinstance(said, list) or not all(isinstance(one, dict) for one in said):
         raise MalformedError("outputs are no array of objects")
     return said
 
 
 def read_outputs(_asked: CallerRequest, entries: list[dict[str, Any]], data: bytes) -> tuple[Tensor, ...]:
-    """Return the outputs, read as the answer's own JSON says."""
     sizes = [announced_size(entry) for entry in entries]
     pieces = iter(cut(data, [size for size in sizes if size is not None]))
     return tuple(
@@ -136,7 +130,6 @@ def announced_size(entry: dict[str, Any]) -> int | None:
 
 
 def cut(data: bytes, sizes: Sequence[int]) -> list[bytes]:
-    """Return the binary data of each output, in the order of the JSON."""
     if sum(sizes) != len(data):
         raise MalformedError(f"{len(data)} bytes of binary data, {sum(sizes)} announced")
     ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
@@ -144,7 +137,6 @@ def cut(data: bytes, sizes: Sequence[int]) -> list[bytes]:
 
 
 def read_output(entry: dict[str, Any], piece: bytes | None) -> Tensor:
-    """Return one output, from its binary data or, without any, from the JSON."""
     name, datatype, shape = entry.get("name"), entry.get("datatype"), _shape(entry.get("shape"))
     if not isinstance(name, str) or not isinstance(datatype, str):
         raise MalformedError("an output without name or datatype")
@@ -159,7 +151,6 @@ def _shape(said: Any) -> list[int]:
 
 
 def from_binary(datatype: str, shape: Sequence[int], piece: bytes) -> bytes:
-    """Return the data of an output that is binary."""
     tensors.expect_fit(datatype, shape, piece)
     return piece
 
@@ -175,7 +166,6 @@ def from_json(datatype: str, shape: Sequence[int], data: Any) -> bytes:
 
 
 def flattened(data: list[Any]) -> list[Any]:
-    """Return the elements of nested arrays, in row-major order."""
     while any(isinstance(one, list) for one in data):
         if not all(isinstance(one, list) for one in data):
             raise MalformedError("arrays beside elements")

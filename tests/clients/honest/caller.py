@@ -44,7 +44,6 @@ class Tensor:
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is to be sent as binary data."""
         return self.form == BINARY
 
 

@@ -37,7 +37,6 @@ class Connection:
         return left
 
     def send(self, data: bytes) -> None:
-        """Send all of it."""
         try:
             self.socket.settimeout(self.left())
             self.socket.sendall(data)
@@ -45,7 +44,6 @@ class Connection:
             raise RefusedError(f"the connection ended: {error or 'no time left'}") from error
 
     def receive(self) -> bytes:
-        """Return what comes next, nothing at the end."""
         try:
             self.socket.settimeout(self.left())
             return self.socket.recv(PIECE)
@@ -57,7 +55,6 @@ class Connection:
         return not self.received and not select.select([self.socket], [], [], 0)[0]
 
     def close(self) -> None:
-        """Close it."""
         with suppress(OSError):
             self.socket.close()
 
@@ -73,12 +70,10 @@ def exchanged(connection: Connection, request: Request) -> Answer:
 
 
 def send_request(connection: Connection, request: Request) -> None:
-    """Send head and body."""
     connection.send(head(connection, request) + framed(request.body))
 
 
 def head(connection: Connection, request: Request) -> bytes:
-    """Return request line and headers."""
     fields = [
         ("Host", f"{connection.host}:{connection.port}"),
         ("User-Agent", "honest-client/1"),
@@ -90,27 +85,22 @@ def head(connection: Connection, request: Request) -> bytes:
 
 
 def spelled(text: str) -> bytes:
-    """Return the head in bytes."""
     return text.encode("latin-1")
 
 
 def version_line() -> str:
-    """Return the version of HTTP that a request has."""
     return "HTTP/1.1"
 
 
 def framing(body: bytes) -> list[tuple[str, str]]:
-    """Return the headers that say where the body ends."""
     return [("Content-Length", str(len(body)))]
 
 
 def framed(body: bytes) -> bytes:
-    """Return the body as it is sent."""
     return body
 
 
 def read_line(connection: Connection) -> str:
-    """Return a line without its end."""
     while b"\n" not in connection.received:
         if len(connection.received) > MAX_LINE_BYTES:
             raise MalformedError("a line without end")
@@ -120,7 +110,6 @@ def read_line(connection: Connection) -> str:
 
 
 def read_exactly(connection: Connection, length: int) -> bytes:
-    """Return so many bytes."""
     pieces, missing = [connection.received], length - len(connection.received)
     while missing > 0:
         pieces.append(_more(connection))
@@ -131,7 +120,6 @@ def read_exactly(connection: Connection, length: int) -> bytes:
 
 
 def read_to_end(connection: Connection) -> bytes:
-    """Return all that comes until the peer closes."""
     pieces = [connection.received]
     while pieces[-1] or len(pieces) == 1:
         pieces.append(connection.receive())
@@ -155,7 +143,6 @@ def read_final_head(connection: Connection) -> tuple[str, int, str, Fields]:
 
 
 def read_head(connection: Connection) -> tuple[str, int, str, Fields]:
-    """Return version, status, reason and headers of the next head."""
     version, _, rest = read_line(connection).partition(" ")
     code, _, reason = rest.partition(" ")
     if not version.startswith("HTTP/1.") or not (code.isdigit() and len(code) == 3):
@@ -170,12 +157,10 @@ def read_head(connection: Connection) -> tuple[str, int, str, Fields]:
 
 
 def field_name(name: str) -> str:
-    """Return the name of a header as it is looked for."""
     return name.lower()
 
 
 def values(fields: Fields, name: str) -> list[str]:
-    """Return the values of a header, those in lists one by one."""
     return [one.strip() for key, value in fields if key == name for one in value.split(",")]
 
 
@@ -195,7 +180,6 @@ def read_body(connection: Connection, status: int, fields: Fields) -> tuple[byte
 
 
 def read_chunks(connection: Connection) -> bytes:
-    """Return the body that comes in chunks."""
     pieces: list[bytes] = []
     while length := chunk_size(read_line(connection)):
         pieces.append(read_exactly(connection, length))
@@ -207,7 +191,6 @@ def read_chunks(connection: Connection) -> bytes:
 
 
 def chunk_size(line: str) -> int:
-    """Return the size of a chunk."""
     digits = line.partition(";")[0].strip()
     try:
         return int(digits, 16)
@@ -216,6 +199,5 @@ def chunk_size(line: str) -> int:
 
 
 def stays_open(version: str, fields: Fields) -> bool:
-    """Whether the connection may serve the next request."""
     options = {option.lower() for option in values(fields, "connection")}
     return "close" not in options and (version != "HTTP/1.0" or "keep-alive" in options)

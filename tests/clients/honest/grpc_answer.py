@@ -39,7 +39,6 @@ def given(asked: CallerRequest, data: bytes) -> CallerResult:
 
 
 def parsed(data: bytes) -> Response:
-    """Return the fields of the message."""
     said = Response()
     for number, value in fields(data):
         if number == 3:
@@ -52,7 +51,6 @@ def parsed(data: bytes) -> Response:
 
 
 def parsed_output(data: bytes) -> Output:
-    """Return the fields of one output."""
     output = Output()
     for number, value in fields(data):
         if number == 1:
@@ -96,7 +94,6 @@ def in_order(entries: list[bytes]) -> list[bytes]:
 
 
 def read_output(output: Output, data: bytes) -> Tensor:
-    """Return one output."""
     if any(size < 0 for size in output.shape):
         raise MalformedError(f"shape {output.shape}")
     expect_fit(output.datatype, output.shape, data)
@@ -123,7 +120,6 @@ def from_typed(output: Output) -> bytes:
 
 
 def typed_elements(datatype: str, numbers: list[int]) -> list[int]:
-    """Return the elements of integers and booleans."""
     if datatype == "UINT64":
         return [number % (1 << 64) for number in numbers]
     return numbers

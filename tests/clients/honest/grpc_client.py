@@ -37,7 +37,6 @@ class GrpcClient:
         return answer
 
     def close(self) -> None:
-        """Close the channel."""
         self.channel.close()
 
 
@@ -54,12 +53,10 @@ def options() -> list[tuple[str, int]]:
 
 
 def method() -> str:
-    """Return the method of an inference."""
     return METHOD
 
 
 def deadline(timeout: float) -> float | None:
-    """Return the seconds that a call is given."""
     return timeout
 
 

@@ -44,23 +44,19 @@ def request(asked: CallerRequest) -> bytes:
 
 
 def named(asked: CallerRequest) -> bytes:
-    """Return the fields that name model and version."""
     return text(1, asked.model) + text(2, asked.version or "")
 
 
 def described_input(tensor: Tensor) -> bytes:
-    """Return an InferInputTensor."""
     head = text(1, tensor.name) + text(2, tensor.datatype) + shape(tensor.shape)
     return head if tensor.is_binary else head + message(5, contents(tensor))
 
 
 def shape(sizes: Sequence[int]) -> bytes:
-    """Return the field of the shape."""
     return integers(3, sizes)
 
 
 def contents(tensor: Tensor) -> bytes:
-    """Return an InferTensorContents."""
     field = contents_field(tensor.datatype)
     if tensor.datatype == tensors.BYTES:
         return b"".join(message(field, element) for element in tensors.strings(tensor.data))
@@ -77,31 +73,25 @@ def contents_field(datatype: str) -> int:
 
 
 def typed_elements(tensor: Tensor) -> list[int]:
-    """Return the elements of integers and booleans."""
     return [int(element) for element in tensors.elements(tensor.datatype, tensor.data)]
 
 
 def entries(inputs: Sequence[Tensor]) -> list[bytes]:
-    """Return the entries of raw_input_contents, in the order of the inputs."""
     return [entry(tensor) for tensor in inputs]
 
 
 def entry(tensor: Tensor) -> bytes:
-    """Return an entry of raw_input_contents."""
     return tensor.data
 
 
 def described_output(output: RequestedOutput) -> bytes:
-    """Return an InferRequestedOutputTensor."""
     head = text(1, output.name)
     return head if output.classes is None else head + parameter(2, "classification", classes_value(output.classes))
 
 
 def parameter(field: int, key: str, value: bytes) -> bytes:
-    """Return an entry of a map of parameters."""
     return message(field, text(1, key) + message(2, value))
 
 
 def classes_value(count: int) -> bytes:
-    """Return the InferParameter for a count of classes."""
     return integer(2, count)

@@ -51,7 +51,6 @@ class HttpClient:
             return self.idle.pop() if self.idle else None
 
     def put_back(self, kept: Connection) -> None:
-        """Keep a connection that stays open; close any other."""
         if kept.is_kept and kept.socket.fileno() >= 0:
             with self.lock:
                 self.idle.append(kept)
@@ -59,6 +58,5 @@ class HttpClient:
             kept.close()
 
     def close(self) -> None:
-        """Close what is kept."""
         while (kept := self._idle()) is not None:
             kept.close()

@@ -40,7 +40,6 @@ class Adapter:
         self.clients: dict[tuple[str, str], Client] = {}
 
     def answered(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a command."""
         if command["command"] == "hello":
             return {"seq": command["seq"], "client": introduction()}
         client = self._client(command["transport"], command["address"])
@@ -58,13 +57,11 @@ class Adapter:
         return self.clients[transport, address]
 
     def close(self) -> None:
-        """Close every client."""
         for client in self.clients.values():
             client.close()
 
 
 def made(transport: str, address: str) -> Client:
-    """Return a new client."""
     if transport == "http":
         return HttpClient(address)
     client: Client = importlib.import_module("tests.clients.honest.grpc_client").GrpcClient(address)
@@ -72,13 +69,11 @@ def made(transport: str, address: str) -> Client:
 
 
 def introduction() -> dict[str, Any]:
-    """Return who the client is."""
     transports = ["http", "grpc"] if HAS_GRPC else ["http"]
     return {"name": "honest", "version": "1", "language": "Python", "transports": transports}
 
 
 def asked(said: Mapping[str, Any]) -> CallerRequest:
-    """Return an inference as the client takes it."""
     outputs = said.get("outputs")
     return CallerRequest(
         said["model"],
@@ -94,18 +89,15 @@ def asked(said: Mapping[str, Any]) -> CallerRequest:
 
 
 def tensor(said: Mapping[str, Any]) -> Tensor:
-    """Return an input as the client takes it."""
     data = b64decode(said["data"], validate=True)
     return Tensor(said["name"], said["datatype"], tuple(said["shape"]), data, said["form"])
 
 
 def asked_output(said: Mapping[str, Any]) -> RequestedOutput:
-    """Return an output that is asked for as the client takes it."""
     return RequestedOutput(said["name"], said.get("form"), said.get("classes"))
 
 
 def result(client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]:
-    """Return what came of one inference."""
     try:
         found = client.infer(one, timeout)
     except UnsupportedError as error:
@@ -118,18 +110,15 @@ def result(client: Client, one: CallerRequest, timeout: float) -> dict[str, Any]
 
 
 def shown(_asked: CallerRequest, outputs: Sequence[Tensor]) -> list[dict[str, Any]]:
-    """Return the outputs as the suite reads them."""
     return [shown_tensor(output) for output in outputs]
 
 
 def shown_tensor(output: Tensor) -> dict[str, Any]:
-    """Return an output as the suite reads it."""
     data = b64encode(output.data).decode()
     return {"name": output.name, "datatype": output.datatype, "shape": list(output.shape), "data": data}
 
 
 def serve(commands: TextIO, answers: TextIO) -> None:
-    """Answer each line, until there are no more."""
     adapter = Adapter()
     for line in commands:
         answers.write(json.dumps(adapter.answered(json.loads(line))) + "\n")

@@ -32,7 +32,6 @@ def text(field: int, value: str) -> bytes:
 
 
 def integer(field: int, value: int) -> bytes:
-    """Return a field of an integer."""
     return varint(field << 3) + varint(value)
 
 
@@ -65,7 +64,6 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a varint and where it ends."""
     number = 0
     for place in range(10):
         if at + place >= len(data):
@@ -77,7 +75,6 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def unpacked(value: int | bytes) -> Iterator[int]:
-    """Yield the integers of a field, packed or not."""
     if isinstance(value, int):
         yield value
         return
@@ -88,5 +85,4 @@ def unpacked(value: int | bytes) -> Iterator[int]:
 
 
 def signed(number: int) -> int:
-    """Return a number of 64 bits with its sign."""
     return struct.unpack("<q", struct.pack("<Q", number))[0]  # type: ignore[no-any-return]

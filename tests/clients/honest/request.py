@@ -44,35 +44,29 @@ def request(asked: CallerRequest) -> Request:
 
 
 def method() -> str:
-    """Return the method of an inference."""
     return "POST"
 
 
 def target(asked: CallerRequest) -> str:
-    """Return the path of an inference."""
     version = f"/versions/{in_path(asked.version)}" if asked.version is not None else ""
     return f"/v2/models/{in_path(asked.model)}{version}/infer"
 
 
 def in_path(name: str) -> str:
-    """Return a name as one segment of a path."""
     return quote(name, safe="")
 
 
 def raw(asked: CallerRequest) -> tuple[Headers, bytes]:
-    """Return headers and body of a raw binary request."""
     if len(asked.inputs) != 1:
         raise UnsupportedError("a raw binary request has one input")
     return [("Content-Type", OCTETS), (LENGTH, "0")], raw_data(asked.inputs[0])
 
 
 def raw_data(tensor: Tensor) -> bytes:
-    """Return the body of a raw binary request."""
     return binary_data(tensor)
 
 
 def document(asked: CallerRequest) -> dict[str, Any]:
-    """Return the JSON of a request."""
     said: dict[str, Any] = {}
     if asked.id is not None:
         said["id"] = asked.id
@@ -85,12 +79,10 @@ def document(asked: CallerRequest) -> dict[str, Any]:
 
 
 def for_all_outputs(form: str) -> dict[str, Any]:
-    """Return the parameters that ask for a form of all outputs."""
     return {"binary_data_output": form == "binary"}
 
 
 def described_input(tensor: Tensor) -> dict[str, Any]:
-    """Return an input in the JSON."""
     said = {"name": tensor.name, "shape": list(tensor.shape), "datatype": tensor.datatype}
     if tensor.is_binary:
         return {**said, "parameters": {"binary_data_size": data_size(tensor)}}
@@ -98,7 +90,6 @@ def described_input(tensor: Tensor) -> dict[str, Any]:
 
 
 def data_size(tensor: Tensor) -> int:
-    """Return the size that an input announces."""
     return len(binary_data(tensor))
 
 
@@ -123,7 +114,6 @@ def json_elements(tensor: Tensor) -> list[Any]:
 
 
 def described_output(output: RequestedOutput) -> dict[str, Any]:
-    """Return an output that is asked for in the JSON."""
     parameters: dict[str, Any] = {}
     if output.classes is not None:
         parameters["classification"] = output.classes
@@ -133,7 +123,6 @@ def described_output(output: RequestedOutput) -> dict[str, Any]:
 
 
 def binary_data(tensor: Tensor) -> bytes:
-    """Return the binary data of an input."""
     return tensor.data
 
 
@@ -143,33 +132,27 @@ def in_order(pieces: list[bytes]) -> list[bytes]:
 
 
 def joined(text: bytes, pieces: list[bytes]) -> bytes:
-    """Return the body."""
     return text + b"".join(pieces)
 
 
 def written(said: dict[str, Any]) -> bytes:
-    """Return the JSON as text."""
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def described(text: bytes, *, has_data: bool) -> Headers:
-    """Return the headers that describe the body."""
     if has_data:
         return [("Content-Type", OCTETS), (LENGTH, json_length(text))]
     return [("Content-Type", JSON)]
 
 
 def json_length(text: bytes) -> str:
-    """Return the value of the inference header."""
     return str(len(text))
 
 
 def coded(body: bytes, coding: str) -> bytes:
-    """Return the body in a content coding."""
     return gzip.compress(body, mtime=0) if coding == "gzip" else zlib.compress(body)
 
 
 def negotiated(asked: CallerRequest) -> Headers:
-    """Return the headers about content codings."""
     announced = [("Content-Encoding", asked.coding)] if asked.coding else []
     return [*announced, ("Accept-Encoding", asked.accepts or "identity")]

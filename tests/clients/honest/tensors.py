@@ -38,7 +38,6 @@ def element_size(datatype: str) -> int:
 
 
 def count(shape: Sequence[int]) -> int:
-    """Return the number of elements."""
     return prod(shape)
 
 

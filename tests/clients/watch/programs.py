@@ -34,7 +34,6 @@ for library, address in addresses:
 
 
 def make_program(text: str) -> tuple[str, ...]:
-    """Return the command that runs a program."""
     return sys.executable, "-c", text
 
 

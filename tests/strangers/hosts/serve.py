@@ -14,7 +14,6 @@ THREADS = 8
 
 
 def serve_gevent(port: int) -> None:
-    """Serve by gevent."""
     from gevent.pywsgi import WSGIServer
 
     WSGIServer((HOST, port), app).serve_forever()
@@ -31,7 +30,6 @@ def serve_aiohttp(port: int) -> None:
 
 
 def serve_wsgiref(port: int) -> None:
-    """Serve by the standard library, a thread for each connection."""
     from socketserver import ThreadingMixIn
     from wsgiref.simple_server import WSGIServer, make_server
 
@@ -56,7 +54,6 @@ def serve_werkzeug(port: int) -> None:
 
 
 def serve_tornado(port: int) -> None:
-    """Serve by tornado."""
     from tornado.httpserver import HTTPServer
     from tornado.ioloop import IOLoop
     from tornado.wsgi import WSGIContainer
@@ -66,7 +63,6 @@ def serve_tornado(port: int) -> None:
 
 
 def serve_twisted(port: int) -> None:
-    """Serve by twisted."""
     from twisted.internet import reactor
     from twisted.web.server import Site
     from twisted.web.wsgi import WSGIResource

@@ -10,14 +10,12 @@ app = Flask(__name__)
 
 
 def find_model(name: str, version: str) -> str:
-    """Return the name of a model that exists."""
     if name not in MODELS or version != VERSION:
         abort(404, f"there is no model {name} of version {version}")
     return name
 
 
 def infer(name: str, version: str = VERSION) -> Response:
-    """Answer an inference request."""
     body = request.get_data()  # read before any refusal, or the rest of the body would look like the next request
     find_model(name, version)
     if request.headers.get("Content-Encoding", "identity") != "identity":
@@ -28,18 +26,15 @@ def infer(name: str, version: str = VERSION) -> Response:
 
 
 def describe_model(name: str, version: str = VERSION) -> Response:
-    """Return model metadata."""
     signature = {side: MODELS[find_model(name, version)][side] for side in ("inputs", "outputs")}
     return jsonify(name=name, versions=[VERSION], platform="python_numpy", **signature)
 
 
 def is_model_ready(name: str, version: str = VERSION) -> Response:
-    """Return that a model is ready."""
     return jsonify(name=find_model(name, version), ready=True)
 
 
 def describe_server() -> Response:
-    """Return server metadata."""
     return jsonify(name="roles", version="1", extensions=["binary_tensor_data", "classification"])
 
 

@@ -17,7 +17,6 @@ from tests.support.site import generated, links, searching, shrinking, staging
 
 
 def main() -> int:
-    """Build; return the exit status."""
     if find_spec("mkdocs") is None or find_spec("material") is None:
         print("MkDocs is not installed: run `tox -e docs`", file=sys.stderr)
         return 4

@@ -65,7 +65,6 @@ _LAYOUT = """() => {
 
 @contextmanager
 def serve(site: Path) -> Iterator[str]:
-    """Serve a site, and yield its address."""
     handler = partial(_Handler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -81,7 +80,6 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def list_pages(site: Path) -> list[str]:
-    """Return the addresses of all pages within the site."""
     return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in site.rglob("*.html"))
 
 
@@ -179,7 +177,6 @@ def list_searches() -> dict[str, str]:
 
 
 def main() -> int:
-    """Browse; return the exit status."""
     site = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/site")
     wanted = sys.argv[2:]
     pages = [name for name in list_pages(site) if not wanted or any(part in name for part in wanted)]

@@ -91,7 +91,6 @@ def render_schemas_page() -> str:
 
 
 def render_roles_page() -> str:
-    """Return every model role."""
     lines = [
         "# Model roles",
         "",
@@ -123,7 +122,6 @@ def render_sentences_page() -> str:
 
 
 def render_clients_page() -> str:
-    """Return the results of real clients."""
     sys.path.insert(0, str(ROOT / "targets" / "runner"))  # programs, and no package
     clients, page = import_module("clients"), import_module("clients_page")
     return "\n".join(page.render_page(page.read_reports(RESULTS / "clients"), clients.read_known())) + "\n"

@@ -39,7 +39,6 @@ WIDE = ".md-grid { max-width: 1600px; } :root { scroll-padding-top: 56px; }"
 
 @cache
 def build() -> Matrix:
-    """Return the matrix of all real servers."""
     reports = sort_versions([pair for pair in read_folder(RESULTS) if pair[0] != BUNDLED])
     return build_matrix(compare(reports), reports, Links(find_page, find_bug_report, find_issues))
 
@@ -113,6 +112,5 @@ def _format_word(cell: Cell) -> str:
 
 
 def render_home() -> str:
-    """Return the home page."""
     bars = f"<style>\n{matrix_page.read_style()}</style>\n\n{matrix_page.render_bars(build(), 'docs/results/')}"
     return HOME.read_text(encoding="utf-8").replace(BARS, bars)

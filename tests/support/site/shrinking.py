@@ -19,7 +19,6 @@ _TAG = re.compile(r"(<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
 
 
 def shrink(site: Path) -> None:
-    """Shrink a site in place."""
     _remove_unused(site)
     for path in site.rglob("*.html"):
         path.write_text(squeeze(path.read_text(encoding="utf-8")), encoding="utf-8")
