@@ -318,15 +318,6 @@ REPORTS: dict[str, tuple[Edit, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_an_edited_report_is_refused(
-    name: str, honest: Path, original: FolderContents, tmp_path: Path, refused: Refused
-) -> None:
-    edit, reason = REPORTS[name]
-    forge(original, honest, tmp_path, edit)
-    refused(reason)
-
-
 def labelled(found: FolderContents) -> Document:
     return found.entries(f"{LABELS}[")[0]
 
@@ -367,12 +358,12 @@ RECORDINGS: dict[str, tuple[Edit, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_an_edited_recording_is_refused(
+@pytest.mark.parametrize("name", [*REPORTS, *RECORDINGS])
+def test_an_edited_report_or_recording_is_refused(
     name: str, honest: Path, original: FolderContents, tmp_path: Path, refused: Refused
 ) -> None:
-    edit, reason = RECORDINGS[name]
-    forge(original, honest, tmp_path, edit, with_har=True)
+    edit, reason = (REPORTS | RECORDINGS)[name]
+    forge(original, honest, tmp_path, edit, with_har=name in RECORDINGS)
     refused(reason)
 
 

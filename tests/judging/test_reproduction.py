@@ -35,35 +35,31 @@ def numbers(sent: list[Exchange], last: int, *, is_about_state: bool = False) ->
     ]
 
 
-def test_a_request_on_a_connection_of_its_own_is_sent_alone() -> None:
-    sent = [exchange(0, call=0), exchange(1, call=1, connection=3), exchange(2, call=2)]
-    assert numbers(sent, 2) == [[2]]
-    assert is_single_request(build_reproduction(sent[2], sent, is_about_state=False))
+@pytest.mark.parametrize(
+    ("sent", "last", "expected"),
+    [
+        ([exchange(0, call=0), exchange(1, call=1, connection=3), exchange(2, call=2)], 2, [[2]]),
+        ([exchange(k, call=k, connection=1 + k % 2) for k in range(3)], 2, [[0], [2]]),
+        ([exchange(0, call=0), *(exchange(k, call=1) for k in (1, 2, 3))], 2, [[2, 1, 3]]),
+        ([exchange(k, call=0, connection=5, grpc=True) for k in range(3)], 1, [[1, 0, 2]]),
+        ([exchange(k, call=0, connection=5) for k in range(3)], 1, [[0], [1]]),
+    ],
+    ids=[
+        "a connection of its own: alone",
+        "what came before on the connection: first",
+        "what was in flight: at once, the failure first",
+        "calls on one connection: in flight at once",
+        "requests of one call on one connection: in turn",
+    ],
+)
+def test_what_is_sent_again(sent: list[Exchange], last: int, expected: list[list[int]]) -> None:
+    assert numbers(sent, last) == expected
+    assert is_single_request(build_reproduction(sent[last], sent, is_about_state=False)) is (expected == [[last]])
 
 
 def test_a_manner_is_no_plain_course() -> None:
     sent = [exchange(0, call=0, connection=1, send_options=SendOptions(chunked=()))]
     assert not is_single_request(build_reproduction(sent[0], sent, is_about_state=False))
-
-
-def test_what_came_before_on_the_connection_goes_first() -> None:
-    sent = [exchange(0, call=0, connection=1), exchange(1, call=1, connection=2), exchange(2, call=2, connection=1)]
-    assert numbers(sent, 2) == [[0], [2]]
-
-
-def test_what_was_in_flight_goes_out_at_once_and_the_failure_first() -> None:
-    sent = [exchange(0, call=0), exchange(1, call=1), exchange(2, call=1), exchange(3, call=1)]
-    assert numbers(sent, 2) == [[2, 1, 3]]
-
-
-def test_calls_on_one_connection_are_in_flight_at_once() -> None:
-    sent = [exchange(k, call=0, connection=5, grpc=True) for k in range(3)]
-    assert numbers(sent, 1) == [[1, 0, 2]]
-
-
-def test_requests_of_one_call_on_one_connection_are_in_turn() -> None:
-    sent = [exchange(k, call=0, connection=5) for k in range(3)]
-    assert numbers(sent, 1) == [[0], [1]]
 
 
 def test_pipelined_requests_are_one_step_in_which_files_keep_the_order_on_the_wire() -> None:

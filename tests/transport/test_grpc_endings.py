@@ -154,33 +154,22 @@ def outcomes(replies: Sequence[Reply]) -> list[str]:
     return [reply.outcome() for reply in replies]
 
 
-def test_call_on_closed_kept_connection_is_repeated() -> None:
-    refusal = make_trailers_only(("grpc-status", "5"))
-    calls: list[int] = []
-
-    def once(peer: Peer, stream: int) -> None:
-        calls.append(stream)
-        if len(calls) > 1:
-            raise OSError
-        refusal(peer, stream)
-
-    assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
+NOT_FOUND = make_trailers_only(("grpc-status", "5"))
 
 
-def test_refused_stream_is_repeated_on_new_connection() -> None:
-    refusal = make_trailers_only(("grpc-status", "5"))
-    calls: list[int] = []
+@pytest.mark.parametrize("then", [closing, make_reset(7)], ids=["closed", "refused"])
+def test_second_call_on_a_kept_connection_is_repeated_on_a_new_one(then: End) -> None:
+    ends = iter((NOT_FOUND, then))
 
-    def once(peer: Peer, stream: int) -> None:
-        calls.append(stream)
-        (refusal if len(calls) == 1 else make_reset(7))(peer, stream)
+    def end(peer: Peer, stream: int) -> None:
+        next(ends)(peer, stream)
 
-    assert outcomes(asked(once, refusal, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
+    assert outcomes(asked(end, NOT_FOUND, calls=2)) == ["NOT_FOUND", "NOT_FOUND"]
 
 
 def test_reset_call_is_not_repeated() -> None:
     told = "the stream was reset (INTERNAL_ERROR) without a status"
-    assert outcomes(asked(make_reset(2), make_trailers_only(("grpc-status", "5")), calls=2)) == [told, "NOT_FOUND"]
+    assert outcomes(asked(make_reset(2), NOT_FOUND, calls=2)) == [told, "NOT_FOUND"]
 
 
 def test_broken_connection_is_failure() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.discovery import placement_search
 from conformance.transport import settings
 from conformance.transport.settings import RateLimit, Settings
@@ -30,18 +32,16 @@ def paced(rate: float | None) -> tuple[RateLimit, Clock]:
     return RateLimit(rate, clock.now, clock.sleep), clock
 
 
-def test_requests_wait_for_their_turn() -> None:
-    pace, clock = paced(4)
-    for _ in range(3):
-        pace.wait()
-    assert clock.slept == [0.25, 0.25]
-
-
-def test_concurrent_requests_delay_the_next() -> None:
-    pace, clock = paced(2)
-    pace.wait(3)
-    pace.wait()
-    assert clock.slept == [1.5]
+@pytest.mark.parametrize(
+    ("rate", "counts", "slept"),
+    [(4, [1, 1, 1], [0.25, 0.25]), (2, [3, 1], [1.5]), (None, [1] * 9, [])],
+    ids=["in turn", "behind concurrent ones", "no rate"],
+)
+def test_requests_wait_for_their_turn(rate: float | None, counts: list[int], slept: list[float]) -> None:
+    pace, clock = paced(rate)
+    for count in counts:
+        pace.wait(count)
+    assert clock.slept == slept
 
 
 def test_elapsed_time_counts_towards_the_delay() -> None:
@@ -49,13 +49,6 @@ def test_elapsed_time_counts_towards_the_delay() -> None:
     pace.wait()
     clock.time += 5
     pace.wait()
-    assert clock.slept == []
-
-
-def test_no_rate_never_sleeps() -> None:
-    pace, clock = paced(None)
-    for _ in range(9):
-        pace.wait()
     assert clock.slept == []
 
 

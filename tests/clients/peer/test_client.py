@@ -62,18 +62,6 @@ class ConstantAdapter:
         """Do nothing."""
 
 
-def test_unsupported_inference_is_not_applicable(peer: Peer) -> None:
-    client = Client(ConstantAdapter(Result(cannot="no raw\nrequests")), peer, HTTP)
-    with pytest.raises(NotApplicableError, match=r"the client cannot make this inference: no raw\\nrequests"):
-        client.infer(INFERENCE, make_small_script(INFERENCE))
-
-
-def test_an_adapter_that_hangs_before_anything_is_sent_says_nothing_of_its_client(peer: Peer) -> None:
-    client = Client(ConstantAdapter(AdapterHangsError("no answer")), peer, HTTP)
-    with pytest.raises(AdapterHangsError):
-        client.infer(INFERENCE, make_small_script(INFERENCE))
-
-
 def test_models_of_inferences_that_are_made_together_differ(peer: Peer) -> None:
     client = Client(ConstantAdapter(Result()), peer, HTTP)
     with pytest.raises(ValueError, match="a model of its own"):
@@ -95,11 +83,25 @@ class PostingAdapter(ConstantAdapter):
         return super().infer(transport, address, inferences, at_once=at_once, timeout=timeout)
 
 
-def test_one_that_hangs_with_its_request_sent_leaves_the_row_unmet(peer: Peer) -> None:
-    client = Client(PostingAdapter(AdapterHangsError("no answer")), peer, HTTP)
-    with pytest.raises(UnmetError, match="nothing came: no answer"):
+HANGS = AdapterHangsError("no answer")
+NO_RAW = r"the client cannot make this inference: no raw\\nrequests"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "error", "reason", "sent"),
+    [
+        (ConstantAdapter(Result(cannot="no raw\nrequests")), NotApplicableError, NO_RAW, 0),
+        (ConstantAdapter(HANGS), AdapterHangsError, "no answer", 0),  # which says nothing of the client
+        (PostingAdapter(HANGS), UnmetError, "nothing came: no answer", 1),
+    ],
+)
+def test_without_a_result_the_row_has_a_reason(
+    adapter: ConstantAdapter, error: type[Exception], reason: str, sent: int, peer: Peer
+) -> None:
+    client = Client(adapter, peer, HTTP)
+    with pytest.raises(error, match=reason):
         client.infer(INFERENCE, make_small_script(INFERENCE))
-    assert len(client.requests) == 1
+    assert len(client.requests) == sent
 
 
 def test_each_inference_is_seen_with_its_own_requests(peer: Peer) -> None:
