@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -28,27 +27,6 @@ def judge_on_full_disk(folder: Path, *arguments: str, kilobytes: int) -> subproc
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-def infinite_status(path: Path) -> None:
-    entry = {
-        "startedDateTime": "2026-01-01T00:00:00+00:00",
-        "time": 1,
-        "request": {"method": "GET", "url": "http://x/v2", "headers": []},
-        "response": {"status": float("inf"), "httpVersion": "HTTP/1.1", "headers": [], "content": {"text": ""}},
-        "_scope": "survey",
-        "_call": 0,
-        "_place": 0,
-    }
-    path.write_text(json.dumps({"log": {"_target": "http://x", "entries": [entry]}}))
-
-
-def deep(path: Path) -> None:
-    path.write_text("[" * 100_000)
-
-
-def deep_toml(path: Path) -> None:
-    path.write_text("a = " + "[" * 100_000)
-
-
 def left_by_another_run(path: Path) -> None:
     path.mkdir()
     (path / "run.har").mkdir()
@@ -58,25 +36,16 @@ def a_file(path: Path) -> None:
     path.write_text("")
 
 
-WRONG: list[tuple[str, Callable[[Path], None], str]] = [
-    ("--conformance-evidence", a_file, "file exists"),
-    ("--conformance-evidence", left_by_another_run, "contains files of another run"),
-    ("--conformance-baseline", deep_toml, "not TOML: nests too deeply"),
-    ("--target-config", deep_toml, "not TOML: nests too deeply"),
-    ("--target-replay", deep, "not JSON: nests too deeply"),
-    ("--target-replay", infinite_status, "response: status has the wrong type"),
-]
-
-
-@pytest.mark.parametrize(("option", "make", "said"), WRONG, ids=[f"{row[0][2:]}-{row[1].__name__}" for row in WRONG])
-def test_unusable_file_is_one_line_usage_error(
-    tmp_path: Path, url: str, option: str, make: Callable[[Path], None], said: str
+@pytest.mark.parametrize(("make", "said"), [(a_file, "file exists"), (left_by_another_run, "files of another run")])
+def test_unusable_folder_is_one_line_usage_error(
+    tmp_path: Path, url: str, make: Callable[[Path], None], said: str
 ) -> None:
+    """Files that cannot be used: tests/judging/test_run_options.py."""
     make(tmp_path / "given")
-    run = judge(tmp_path, f"--target-url={url}", *A_FEW, f"{option}=given")
+    run = judge(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=given")
     (line,) = [line for line in run.stderr.splitlines() if line]
     assert run.returncode == 4
-    assert line.startswith(f"ERROR: {option}")
+    assert line.startswith("ERROR: --conformance-evidence")
     assert said in line
 
 

@@ -10,21 +10,31 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.run_options import read_client_options, read_server_options
+from conformance.judging.run_options import ServerOptions, read_client_options, read_server_options
+from conformance.plugin.options import has_client, has_target
 from conformance.spec.options import add_run_options
 from conformance.spec.user_error import UserError
 
 X = "--target-url=http://x"
+INFINITE_STATUS = (
+    '{"log": {"_target": "http://x", "entries": [{"startedDateTime": "2026-01-01T00:00:00+00:00", "time": 1, "_scope": '
+    '"survey", "_call": 0, "_place": 0, "request": {"method": "GET", "url": "http://x/v2", "headers": []}, "response": '
+    '{"status": Infinity, "httpVersion": "HTTP/1.1", "headers": [], "content": {"text": ""}}}]}}'
+)
 FORGED_RECORDING = '{"log": {"_target": "http://x", "entries": [{}]}}'
 FIXED = 'url = "http://x"\n[limits]\nfixed_shapes = true\n[roles]\nmulti = "m"'
 
 
-def expect_error(message: str, read: Callable[..., object], arguments: str, *more: Any) -> None:
+def parse(arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_run_options(parser.add_argument)
     parser.add_argument("-n", dest="dist", default="no")  # pytest-xdist's
+    return parser.parse_args(shlex.split(arguments))
+
+
+def expect_error(message: str, read: Callable[..., object], arguments: str, *more: Any) -> None:
     with pytest.raises(UserError) as raised:
-        read(parser.parse_args(shlex.split(arguments)), lambda _: "", *more)
+        read(parse(arguments), lambda _: "", *more)
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
 
@@ -63,6 +73,10 @@ def test_an_option_that_cannot_be_used(arguments: str, message: str) -> None:
         ("replay", "{", "f is not a recording of this suite: not JSON: Expecting"),
         ("replay", '{"log": {"entries": []}}', "f is not a recording of this suite: KeyError: '_target'"),
         ("replay", FORGED_RECORDING, "f is not a recording of this suite: KeyError: 'started"),
+        ("replay", "[" * 100_000, "f is not a recording of this suite: not JSON: nests too deeply"),
+        ("replay", INFINITE_STATUS, "f is not a recording of this suite: ValueError: response: status has the wrong"),
+        ("baseline", "a = " + "[" * 100_000, "--conformance-baseline f: not TOML: nests too deeply"),
+        ("config", "a = " + "[" * 100_000, "f: not TOML: nests too deeply"),
         ("config", "url =", "f: not TOML: Invalid value (at end of document)"),
         ("config", 'uri = "http://x"', "f: Additional properties are not allowed ('uri' was unexpected)"),
         ("config", "timeout = 0", "f: timeout: 0 is less than or equal to the minimum of 0"),
@@ -108,3 +122,48 @@ def test_a_file_that_cannot_be_used(
 )
 def test_an_option_that_does_not_fit_a_client(arguments: str, message: str) -> None:
     expect_error(message, read_client_options, f"--client-adapter=a {arguments}")
+
+
+# --- where options come from ------------------------------------------------------------------------------------------
+
+
+def read_from(arguments: str = "", **ini: str) -> ServerOptions:
+    return read_server_options(parse(arguments), lambda name: ini.get(name, ""), {})
+
+
+@pytest.mark.parametrize("where", ["environment", "ini", "file"])
+@pytest.mark.parametrize(("name", "value"), [("url", "http://x"), ("grpc", "x:1")])
+def test_what_is_judged_may_be_named_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, where: str
+) -> None:
+    (tmp_path / "t.toml").write_text(f'{name} = "{value}"\n')
+    ini = {f"oip_target_{name}": value} if where == "ini" else {}
+    arguments = f"--target-config={tmp_path / 't.toml'}" if where == "file" else ""
+    if where == "environment":
+        monkeypatch.setenv(f"OIP_TARGET_{name.upper()}", value)
+    assert has_target(parse(arguments), lambda name: ini.get(name, ""))
+    assert getattr(read_from(arguments, **ini).target, name) == value
+
+
+@pytest.mark.parametrize("where", ["environment", "ini"])
+def test_an_adapter_may_be_named_elsewhere(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    ini = {"oip_client_adapter": "a 'b c'"} if where == "ini" else {}
+    if where == "environment":
+        monkeypatch.setenv("OIP_CLIENT_ADAPTER", "a 'b c'")
+    assert has_client(parse(""), lambda name: ini.get(name, ""))
+    assert read_client_options(parse(""), lambda name: ini.get(name, "")).arguments == ("a", "b c")
+
+
+def test_command_line_before_environment_before_ini_before_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'url = "http://x"\ntimeout = 4\n[headers]\nX-A = "file"\nX-B = "${VALUE}"\n'
+    (tmp_path / "t.toml").write_text(text)
+    monkeypatch.setenv("VALUE", "t")
+    ini = {"oip_target_config": str(tmp_path / "t.toml"), "oip_target_timeout": "5"}
+    assert read_from(f"--target-config={tmp_path / 't.toml'}").timeout_s == 4
+    assert read_from(**ini).timeout_s == 5
+    monkeypatch.setenv("OIP_TARGET_TIMEOUT", "6")
+    assert read_from(**ini).timeout_s == 6
+    found = read_from("--target-timeout=7 '--target-header=x-a: told'", **ini)
+    assert (found.timeout_s, found.target.headers) == (7, ("X-B: t", "x-a:told"))

@@ -52,6 +52,8 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     quick = ("--conformance-profile=quick", "--conformance-report=r.json")
     run = judge(tmp_path, f"--target-grpc={reference.grpc}", *quick)
     assert run.returncode == 0, run.stdout[-2000:]
+    assert f"target      grpc://{reference.grpc}: oip-reference-server" in run.stdout
+    assert "extensions  classification_grpc (listed)" in run.stdout
     both = len([name for name in OVER_GRPC if name.endswith("-SAME-AS-HTTP")])
     met = len(OVER_GRPC) - both
     report = read_valid_report(tmp_path / "r.json")
@@ -97,18 +99,6 @@ def test_two_workers_judge_grpc_too(tmp_path: Path, reference: ReferenceServer) 
     run = judge(tmp_path, *options, "-n", "2")
     assert run.returncode == 0, run.stdout
     assert f"gRPC        grpc://{reference.grpc}" in run.stdout
-
-
-@pytest.mark.parametrize("where", ["environment", "ini", "file"])
-def test_the_address_from_elsewhere(tmp_path: Path, reference: ReferenceServer, where: str) -> None:
-    given = {"OIP_TARGET_GRPC": str(reference.grpc)} if where == "environment" else {}
-    if where == "ini":
-        (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_grpc = {reference.grpc}\n")
-    (tmp_path / "t.toml").write_text(f'grpc = "{reference.grpc}"\n')
-    options = ["--target-config=t.toml"] if where == "file" else []
-    run = judge(tmp_path, *options, "-k", "methods_are_served", **given)
-    assert f"target      grpc://{reference.grpc}: oip-reference-server" in run.stdout
-    assert "extensions  classification_grpc (listed)" in run.stdout
 
 
 def test_metadata_are_sent_and_shown_nowhere(tmp_path: Path, reference: ReferenceServer) -> None:

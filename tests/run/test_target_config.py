@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -90,21 +89,14 @@ def test_the_example_of_the_page_is_a_file_that_can_be_used(tmp_path: Path, monk
     assert (found.roles["multi"].version, found.roles["multi"].names.inputs) == ("3", {"IN_BOOL": "flags"})
 
 
-def options_of(tmp_path: Path, *arguments: str, **environment: str) -> dict[str, Any]:
-    judge(tmp_path, *arguments, "--conformance-report=r.json", "-k", ORDER, **environment)
-    found: dict[str, Any] = json.loads((tmp_path / "r.json").read_text())["options"]
-    return found
-
-
-def test_command_line_before_environment_before_ini_before_file(tmp_path: Path, small: str) -> None:
-    (tmp_path / "t.toml").write_text(f'url = "{small}"\ntimeout = 4\n[headers]\nX-A = "file"\nX-B = "${{VALUE}}"\n')
-    file = "--target-config=t.toml"
-    assert options_of(tmp_path, file, VALUE="t")["timeout_s"] == 4
+def test_environment_ini_file_and_target_file_are_heeded(tmp_path: Path, small: str) -> None:
+    """Which comes before which: tests/judging/test_run_options.py."""
+    (tmp_path / "t.toml").write_text('url = "http://x"\ntimeout = 4\n[headers]\nX-B = "${VALUE}"\n')
     (tmp_path / "pytest.ini").write_text("[pytest]\noip_target_timeout = 5\noip_target_config = t.toml\n")
-    assert options_of(tmp_path, VALUE="t")["timeout_s"] == 5
-    assert options_of(tmp_path, VALUE="t", OIP_TARGET_TIMEOUT="6")["timeout_s"] == 6
-    found = options_of(tmp_path, "--target-timeout=7", "--target-header=x-a: told", VALUE="t", OIP_TARGET_TIMEOUT="6")
-    assert (found["timeout_s"], found["headers"]) == (7, ["X-B", "x-a"])
+    judge(tmp_path, "--conformance-report=r.json", "-k", ORDER, VALUE="t", OIP_TARGET_URL=small)
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["target"]["url"] == small
+    assert (report["options"]["timeout_s"], report["options"]["headers"]) == (5, ["X-B"])
 
 
 def test_what_has_ended_servers_is_sent_last_and_where_asked_for_alone(tmp_path: Path, small: str) -> None:

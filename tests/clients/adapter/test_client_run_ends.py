@@ -100,13 +100,12 @@ def test_nothing_runs_any_more_when_the_run_has_ended(tmp_path: Path) -> None:
 # --- what a user says -------------------------------------------------------------------------------------------------
 
 
-def test_the_environment_and_the_ini_file_name_an_adapter_too(tmp_path: Path) -> None:
-    by_environment = run_pytest(tmp_path, *FEW, OIP_CLIENT_ADAPTER=shlex.join(make_small_command()))
+def test_the_ini_file_names_an_adapter_too(tmp_path: Path) -> None:
+    """As the environment does: tests/judging/test_run_options.py."""
     (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_client_adapter = {shlex.join(make_small_command())}\n")
-    by_file = run_pytest(tmp_path, *FEW)
-    for found in (by_environment, by_file):
-        assert found.status == 0
-        assert "client      small 1.2 (Python)" in found.lines
+    found = run_pytest(tmp_path, *FEW)
+    assert found.status == 0
+    assert "client      small 1.2 (Python)" in found.lines
 
 
 def test_a_server_on_the_command_line_comes_before_an_adapter_elsewhere(tmp_path: Path) -> None:
