@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
 from tests.support.few_rows import FEW_ROWS
-from tests.support.servers import JsonOnly, judge, reserve_closed_port, run_acceptor, run_bundled, serve
+from tests.support.servers import JsonOnly, judge, run_acceptor, run_bundled, serve
 from tests.support.valid_reports import read_valid_report
 
 ORDER = "response_follows_its_json"
@@ -74,14 +75,6 @@ def test_a_json_only_server_is_one_line_and_status_6(tmp_path: Path) -> None:
     assert all(part in run.stdout.splitlines()[-1] for part in parts)
 
 
-def test_nothing_to_judge_with_workers_is_one_line_too(tmp_path: Path) -> None:
-    with reserve_closed_port() as port:
-        url = f"http://127.0.0.1:{port}"
-        run = judge(tmp_path, f"--target-url={url}", "--target-timeout=0.5", "-n", "2")
-    assert run.returncode == 6
-    assert run.stdout.splitlines()[-1].startswith(f"incomplete: cannot connect to {url}")
-
-
 def test_what_is_asked_for_is_judged_though_it_is_not_offered(tmp_path: Path) -> None:
     with serve(JsonOnly) as url:
         asked = ("--target-extension=binary_tensor_data", "-k", "metadata or headers or raw", "--target-timeout=1")
@@ -101,28 +94,25 @@ def ending(kind: str) -> AbstractContextManager[str]:
     return run_bundled(kind, program=("-m", "tests.support.ending_server"))
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_a_server_that_ends_at_a_request_has_failed_it(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    chosen = "classification or ordering"
+def judge_ending(folder: Path, words: str, *workers: str) -> tuple[list[Any], CompletedProcess[str]]:
+    """Judge a server that ends; return the rows that failed, and the run."""
     with ending('"classification":2') as url:
-        run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json", *workers)
-    failed = [check for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
-    assert 1 <= len(failed) <= (2 if workers else 1), run.stdout[-2000:]
+        run = judge(folder, f"--target-url={url}", "-k", words, "--conformance-report=r.json", *workers)
     assert run.returncode == 1
-    named = {check["failure"]["requirement"] for check in failed}
-    if workers:  # nobody knows whose request it was
-        assert named == {"OIP-ALIVE"}
-    else:
-        failure = failed[0]["failure"]
-        is_named = '"classification": 2' in failure["request"]
-        assert is_named or "in flight of" in failure["expected"], failure
+    return [check for check in read_valid_report(folder / "r.json")["rows"] if check["outcome"] == "fail"], run
 
 
-def test_a_run_that_a_crash_ends_says_how_to_go_on(tmp_path: Path) -> None:
-    chosen = "classification.binary-data-is-obeyed or ordering"  # a row about refusals beside it may have ended it too
-    with ending('"classification":2') as url:
-        run = judge(tmp_path, f"--target-url={url}", "-k", chosen, "--conformance-report=r.json")
-    (failed,) = [check for check in read_valid_report(tmp_path / "r.json")["rows"] if check["outcome"] == "fail"]
+def test_a_server_that_ends_has_failed_requests_of_two_workers(tmp_path: Path) -> None:
+    failed, run = judge_ending(tmp_path, "classification or ordering", "-n", "2")
+    assert 1 <= len(failed) <= 2, run.stdout[-2000:]
+    assert {check["failure"]["requirement"] for check in failed} == {"OIP-ALIVE"}  # nobody knows whose request it was
+
+
+def test_a_server_that_ends_at_a_request_has_failed_it_and_the_run_says_how_to_go_on(tmp_path: Path) -> None:
+    words = "classification.binary-data-is-obeyed or ordering"  # a row about refusals beside it may have ended it too
+    (failed,), run = judge_ending(tmp_path, words)
+    is_named = '"classification": 2' in failed["failure"]["request"]
+    assert is_named or "in flight of" in failed["failure"]["expected"], failed
     assert failed["failure"]["requirement"] == "OIP-ALIVE-LEGAL"
     (line,) = re.findall(r"^ *(never = \[.*\])", run.stdout, re.MULTILINE)
     assert tomllib.loads(line)["never"] == [f"{failed['check']}[{failed['row']}]"]
@@ -209,22 +199,11 @@ def test_usage_errors_are_one_line_and_status_4(tmp_path: Path, arguments: list[
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_the_environment_names_the_target_too(tmp_path: Path, small: str) -> None:
-    run = judge(tmp_path, "-k", ORDER, OIP_TARGET_URL=small)
-    assert f"target      {small}" in run.stdout
-
-
 def test_addresses_for_watched_clients_name_no_target(tmp_path: Path, small: str) -> None:
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
     run = judge(tmp_path, OIP_TARGET_URL=small, OIP_WATCHED="1")
     assert (run.returncode, "target " in run.stdout) == (0, False), run.stdout
     assert "1 passed" in run.stdout
-
-
-def test_the_ini_file_names_the_target_too(tmp_path: Path, small: str) -> None:
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\noip_target_url = {small}\n")
-    run = judge(tmp_path, "-k", ORDER)
-    assert f"target      {small}" in run.stdout
 
 
 def test_a_conftest_of_the_user_does_not_reach_into_the_suite(narrowed: tuple[Path, CompletedProcess[str]]) -> None:

@@ -35,6 +35,15 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
+def judge_twice(folder: Path, url: str, *options: str, workers: tuple[str, ...] = ()) -> tuple[int, int]:
+    """Judge a server, and its recording, which says the same of each row; return both exit statuses."""
+    left = ("--conformance-evidence=e", "--conformance-report=a.json")
+    live = judge(folder, f"--target-url={url}", QUICK, *options, *workers, *left)
+    again = judge(folder, "--target-replay=e/run.har.xz", QUICK, *options, "--conformance-report=b.json")
+    assert rows(folder / "a.json") == rows(folder / "b.json"), again.stdout[-2000:]
+    return live.returncode, again.returncode
+
+
 # Two processes write a recording in parts, of whatever rows.
 @pytest.mark.parametrize(
     ("options", "workers"), [(FEW_ROWS, ()), (("-k", "metadata or ordering or state"), ("-n", "2"))], ids=["one", "two"]
@@ -42,35 +51,18 @@ def entries(folder: Path) -> list[dict[str, Any]]:
 def test_a_recording_is_judged_as_the_server_was(
     tmp_path: Path, small: str, options: tuple[str, ...], workers: tuple[str, ...]
 ) -> None:
-    told = (QUICK, *options)
-    left = ("--conformance-evidence=e", "--conformance-report=a.json")
-    live = judge(tmp_path, f"--target-url={small}", *told, *workers, *left)
-    again = judge(tmp_path, "--target-replay=e/run.har.xz", *told, "--conformance-report=b.json")
-    assert (live.returncode, again.returncode) == (0, 0), again.stdout[-2000:]
-    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+    assert judge_twice(tmp_path, small, *options, workers=workers) == (0, 0)
     assert not list((tmp_path / "e").glob("*.part*"))
 
 
 def test_failures_of_a_recording_are_those_of_the_server(tmp_path: Path) -> None:
-    options = (QUICK, "-k", "state")
     with run_bundled("--fault", "inputs-shared-by-requests-in-flight", *FEW_MODELS) as url:
-        live = judge(
-            tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
-        )
-    again = judge(tmp_path, "--target-replay=e/run.har.xz", *options, "--conformance-report=b.json")
-    assert (live.returncode, again.returncode) == (1, 1)
-    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+        assert judge_twice(tmp_path, url, "-k", "state") == (1, 1)
 
 
 def test_a_target_that_died_dies_in_the_recording(tmp_path: Path, small: str) -> None:
-    options = (QUICK, *FEW_ROWS, "--target-timeout=1")
     with run_proxy(small, connections=40) as url:
-        live = judge(
-            tmp_path, f"--target-url={url}", *options, "--conformance-evidence=e", "--conformance-report=a.json"
-        )
-    again = judge(tmp_path, "--target-replay=e/run.har.xz", *options, "--conformance-report=b.json")
-    assert (live.returncode, again.returncode) == (1, 1)
-    assert rows(tmp_path / "a.json") == rows(tmp_path / "b.json")
+        assert judge_twice(tmp_path, url, *FEW_ROWS, "--target-timeout=1") == (1, 1)
 
 
 ANSWERS = "binary_answer_has_inference_header"

@@ -210,6 +210,9 @@ def test_a_run_in_two_processes(tmp_path: Path, reference: str) -> None:
     report = check_agreement(tmp_path, run.stdout)
     assert report["verdict"] == "narrowed"
     assert report["extensions"]["raw"]["verdict"] == "narrowed"
+    lines = [line.split(maxsplit=1)[0] for line in run.stdout.splitlines() if line]
+    order = [lines.index(word) for word in ("platform", "target", "extensions", "profile", "created:")]
+    assert order == sorted(order)  # the header of pytest comes before ours, and that of its workers behind
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two"])

@@ -205,15 +205,6 @@ def test_a_silent_server_ends_the_survey(tmp_path: Path, workers: tuple[str, ...
     assert run.stdout.splitlines()[-1] == said
 
 
-def test_the_header_of_pytest_comes_before_ours(tmp_path: Path, reference: str) -> None:
-    run = judge(tmp_path, f"--target-url={reference}", "-k", "metadata", "-n", "2")
-    lines = [line.split(maxsplit=1)[0] for line in run.stdout.splitlines() if line]
-    order = [lines.index(word) for word in ("platform", "target", "extensions", "profile", "created:")]
-    assert order == sorted(order)
-    quiet = judge(tmp_path, f"--target-url={reference}", "-k", "metadata", "-q")
-    assert "extensions  " not in quiet.stdout
-
-
 # --- doctor -----------------------------------------------------------------------------------------------------------
 
 
