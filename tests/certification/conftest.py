@@ -11,13 +11,7 @@ import pytest
 from conformance.certification import profiles, rejudge
 from conformance.commands.main import main
 from conformance.spec.coverage import FULL_COVERAGE
-from tests.support.certify_runs import (
-    MISSES_A_REFUSAL,
-    PRODUCT,
-    SCORES_MODEL,
-    certify_few_rows,
-    run_certify,
-)
+from tests.support.certify_runs import MISSES_A_REFUSAL, PRODUCT, SCORES_MODEL, certify_few_rows, run_certify
 from tests.support.forging import FolderContents, load
 from tests.support.servers import run_bundled
 

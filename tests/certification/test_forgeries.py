@@ -266,10 +266,7 @@ REPORTS: dict[str, tuple[Edit, str]] = {
         lambda f: only(f.report, gate={"passed": True, "known": [], "new": [], "fixed": [], "stale": []}),
         "used a baseline of known failures",
     ),
-    "pattern": (
-        lambda f: only(f.report, failure_patterns=[PATTERN]),
-        "the report's failure_patterns is not what",
-    ),
+    "pattern": (lambda f: only(f.report, failure_patterns=[PATTERN]), "the report's failure_patterns is not what"),
     "suite-digest": (lambda f: only(f.report["suite"], digest="0" * 64), "verify it with that version (--with-suite)"),
     "suite-version": (lambda f: only(f.report["suite"], version="9.9"), "names another suite than the report"),
     "earlier": (
@@ -287,10 +284,7 @@ REPORTS: dict[str, tuple[Edit, str]] = {
         lambda f: only(f.manifest, product_version="2"),
         "the label is P 2, and the server reports p 1",
     ),
-    "alias": (
-        lambda f: only(f.manifest, alias_of={"name": "q", "version": "1", "reason": "r"}),
-        "is an alias of q 1",
-    ),
+    "alias": (lambda f: only(f.manifest, alias_of={"name": "q", "version": "1", "reason": "r"}), "is an alias of q 1"),
     "self-test": (lambda f: only(f.manifest, self_test=True), "--self-test needs the suite's own server"),
     "suite-of-the-manifest": (
         lambda f: only(f.manifest["suite"], version="9.9"),

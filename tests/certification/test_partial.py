@@ -88,10 +88,7 @@ FORGED: dict[str, tuple[Edit, str]] = {
         ),
         " MUSTs are not judged: HTTP-LENGTH, ",
     ),
-    "nothing-is-missing": (
-        call_whole,
-        "the report's requirements is not what its recording shows",
-    ),
+    "nothing-is-missing": (call_whole, "the report's requirements is not what its recording shows"),
 }
 
 

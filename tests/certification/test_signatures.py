@@ -88,10 +88,7 @@ def test_an_edited_manifest_is_refused_by_its_signature(
         (("--target-url=http://x", "--third-party=L"), "--third-party, --third-party-contact and --countersign go"),
         (("--target-url=http://x", "--expires=soon"), "--expires soon: give a day as YYYY-MM-DD"),
         (("--target-url=http://x", "--expires=2001-01-01"), "--expires 2001-01-01: give a day from today to 2"),
-        (
-            ("--target-url=http://x", "--container=latest"),
-            "--container: this text is invalid or too long. The",
-        ),
+        (("--target-url=http://x", "--container=latest"), "--container: this text is invalid or too long. The"),
         (("--target-url=http://x", "--contact=a\nb"), "--contact: this text is invalid or too long. Whom to"),
         (("--target-url=http://x", "--product-url=javascript:x"), "--product-url: this text is invalid"),
         (("--target-url=ftp://x",), "the run left no report: --target-url 'ftp://x' is not an http or https URL"),

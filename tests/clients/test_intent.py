@@ -275,9 +275,7 @@ DIFFERENT: dict[str, list[Case]] = {
         ("sign-of-0-lost", *make_json_case("FP32", "[0.0]", [-0.0])),
         ("sign-of-0-lost-without-a-fraction", *make_json_case("FP32", "[0]", [-0.0])),
     ],
-    "OVERRIDE": [
-        ("output-json-unsaid-under-the-default", asked(TOP + output()), make_inference(outputs=(AS_JSON,))),
-    ],
+    "OVERRIDE": [("output-json-unsaid-under-the-default", asked(TOP + output()), make_inference(outputs=(AS_JSON,)))],
     "VALUES OUTPUTS": [("values-and-id", plain(inputs(J2.replace("-2", "2"))), make_inference(id="x"))],
 }
 

@@ -215,12 +215,7 @@ def test_nan_and_infinities_have_a_nearest_score() -> None:
     assert [
         class_texts.find_index_of_nearest_score(class_texts.parse(f"{value}:0"), scores)
         for value in ("inf", "-inf", "2", "nan")
-    ] == [
-        2,
-        1,
-        0,
-        0,
-    ]
+    ] == [2, 1, 0, 0]
 
 
 # Lists of all four classes of SCORES with one fault, and the rules that they keep: each fault breaks one rule alone.

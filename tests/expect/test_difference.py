@@ -16,12 +16,7 @@ from conformance.wire.outputs import Output
 from conformance.wire.request import INFERENCE_HEADER, Message
 from conformance.wire.tensor import Tensor, decode
 
-MAX_FINITE = {
-    "FP16": 65504.0,
-    "BF16": (2 - 2**-7) * 2.0**127,
-    "FP32": 3.4028235e38,
-    "FP64": 1.7976931348623157e308,
-}
+MAX_FINITE = {"FP16": 65504.0, "BF16": (2 - 2**-7) * 2.0**127, "FP32": 3.4028235e38, "FP64": 1.7976931348623157e308}
 
 
 def output(tensor: Tensor) -> Output:
@@ -149,10 +144,7 @@ def test_a_message_says_what_stands_where_there_is_no_datatype_or_shape() -> Non
     wrong = Finding("shape-invalid", "outputs[0].shape", None, "an array of dimensions", "[-1]")
     found = find_difference(COUNT, Output(0, "OUT", "", None, False, None, findings=(wrong,)), b"")
     assert found is not None
-    assert (found.expected, found.actual) == (
-        "OUT with datatype INT32 and shape [10]",
-        "no datatype and shape [-1]",
-    )
+    assert (found.expected, found.actual) == ("OUT with datatype INT32 and shape [10]", "no datatype and shape [-1]")
 
 
 NARROWER = {"FP16": "BF16", "FP32": "FP16", "FP64": "FP32"}

@@ -59,11 +59,7 @@ def test_bytes_that_stand_elsewhere() -> None:
     assert describe_misplacement(b"abcd", b"{}....abcd", 2) == "its bytes are at offset 6 of the answer, not at 2"
     assert [
         describe_misplacement(*case) for case in ((b"abcd", b"abcd", 0), (b"abcd", b"x", 0), (b"ab", b"{}ab", 0))
-    ] == [
-        "",
-        "",
-        "",
-    ]
+    ] == ["", "", ""]
 
 
 def test_the_message_says_so() -> None:

@@ -167,10 +167,7 @@ STRANGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "bomb": (bomb, "decompresses to more than 8388608 bytes"),
     "long-line": (lambda _: lzma.compress(b"[" + b" " * 5 * MIB, preset=0), "a line of more than 4194304 bytes"),
     "many-arrays": (lambda _: lzma.compress(b"[" * 1_000_001, preset=0), "more than 1000000 arrays and objects"),
-    "large-window": (
-        lambda _: lzma.compress(b"[", filters=LARGE_WINDOW),
-        "cannot be decompressed",
-    ),
+    "large-window": (lambda _: lzma.compress(b"[", filters=LARGE_WINDOW), "cannot be decompressed"),
     "cut": (lambda octets: octets[:-40], "is cut short"),
     "flipped": (flipped, "cannot be decompressed: "),
     "more": (lambda octets: octets + b"more", "has data after the end of its compressed data"),

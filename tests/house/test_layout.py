@@ -20,19 +20,7 @@ from tests.support.syntax import list_nodes
 ROOT = Path(__file__).parents[2]
 # From top to bottom: a folder imports from those before it, never from those behind it.
 FOLDERS = (
-    *(
-        "spec",
-        "wire",
-        "roles",
-        "transport",
-        "expect",
-        "discovery",
-        "clients",
-        "checks",
-        "judging",
-        "report",
-        "pages",
-    ),
+    *("spec", "wire", "roles", "transport", "expect", "discovery", "clients", "checks", "judging", "report", "pages"),
     *("api", "plugin", "certification", "registry", "fleet", "export", "commands"),
 )
 # Beside what the owner asked for stands only what others look for there alone: git, GitHub, and pre-commit.

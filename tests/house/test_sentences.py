@@ -202,10 +202,7 @@ def test_a_link_is_whole_wherever_it_is_written(key: str) -> None:
 
 @pytest.mark.parametrize(
     ("entry", "text"),
-    [
-        (RED, 'Made Up, "Fish": fish have colours'),
-        (get_sentence("rfc9110.field-names"), 'RFC 9110, "5.1 Field Names"'),
-    ],
+    [(RED, 'Made Up, "Fish": fish have colours'), (get_sentence("rfc9110.field-names"), 'RFC 9110, "5.1 Field Names"')],
 )
 def test_a_sentence_as_text(entry: Sentence, text: str) -> None:
     assert str(entry) == text

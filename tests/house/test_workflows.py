@@ -110,8 +110,7 @@ def test_a_release_has_the_pages_that_only_the_site_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "status", "notes"),
-    [("v1.2.3", 0, "\n### Fixed\n\n- This.\n\n"), ("v1.2", 1, ""), ("v1.2.4", 1, "")],
+    ("tag", "status", "notes"), [("v1.2.3", 0, "\n### Fixed\n\n- This.\n\n"), ("v1.2", 1, ""), ("v1.2.4", 1, "")]
 )
 def test_the_notes_of_a_release_are_its_part_of_the_changelog(
     tmp_path: Path, tag: str, status: int, notes: str

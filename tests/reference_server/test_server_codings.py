@@ -79,10 +79,7 @@ def test_limit_holds_for_what_is_unpacked(small_server: Server) -> None:
     whole = gzip.compress(BODY + bytes(800_000))
     assert len(whole) < 1000
     answer = ask(small_server, whole, "Content-Encoding: gzip")
-    assert (answer.status, answer.body) == (
-        413,
-        b'{"error":"the decoded body is over the limit of 1000 bytes"}',
-    )
+    assert (answer.status, answer.body) == (413, b'{"error":"the decoded body is over the limit of 1000 bytes"}')
     assert ask(small_server, gzip.compress(BODY), "Content-Encoding: gzip").status == 200
     members = gzip.compress(BODY) + gzip.compress(bytes(800_000))
     assert ask(small_server, members, "Content-Encoding: gzip").status == 413

@@ -14,14 +14,7 @@ from tritonclient.grpc import service_pb2
 
 from conformance import __version__
 from reference_server import compute
-from tests.support.grpc_serving import (
-    MAX_MESSAGE_BYTES,
-    PATH,
-    GrpcConnection,
-    connect,
-    parse_message,
-    read_status,
-)
+from tests.support.grpc_serving import MAX_MESSAGE_BYTES, PATH, GrpcConnection, connect, parse_message, read_status
 from tests.support.serving import TIMEOUT, run_server
 
 # (method, request, response)

@@ -49,10 +49,7 @@ def arrays(model: Model) -> dict[str, tuple[str, Any]]:
     """Return datatype and array of each input; variable dimensions are 3, a batch is 2."""
     batch = [min(2, MAX_BATCH)] if model.batching else []
     return {
-        spec.name: (
-            spec.datatype,
-            values(spec, batch + [3 if extent == VARIABLE else extent for extent in spec.shape]),
-        )
+        spec.name: (spec.datatype, values(spec, batch + [3 if extent == VARIABLE else extent for extent in spec.shape]))
         for spec in model.inputs
     }
 

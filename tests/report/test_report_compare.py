@@ -189,11 +189,7 @@ def test_observations_are_summed_up() -> None:
 
 def test_empty_sections_are_omitted() -> None:
     headings = [line for line in markdown(report()) if line.startswith("#")]
-    assert headings == [
-        "# Conformance of model servers, side by side",
-        "## Requirements",
-        "## Observations",
-    ]
+    assert headings == ["# Conformance of model servers, side by side", "## Requirements", "## Observations"]
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

@@ -20,9 +20,7 @@ from conformance.report.simple_page import (
     render_html,
     render_markdown,
 )
-from conformance.report.simple_page import (
-    code as code_span,
-)
+from conformance.report.simple_page import code as code_span
 from tests.support.made_index import INDEX
 from tests.support.page_tags import TAGS, parse_tags
 from tests.support.small_reports import HOSTILE, check, report, requirement

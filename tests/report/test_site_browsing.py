@@ -12,10 +12,7 @@ PAGE = '<!doctype html><html lang="en"><head><title>a</title></head><body><main>
 WIDE_TABLE = f"<table><tr><td>{'a' * 900}</td></tr></table>"
 # name: (what is on the page, what is wrong with it)
 PAGES = {
-    "sound": (
-        f'<p><a href="../pale/#here">b</a></p><div style="overflow-x: auto" tabindex="0">{WIDE_TABLE}</div>',
-        "",
-    ),
+    "sound": (f'<p><a href="../pale/#here">b</a></p><div style="overflow-x: auto" tabindex="0">{WIDE_TABLE}</div>', ""),
     "anchor": ('<p><a href="../pale/#there">b</a></p>', "no such anchor: ../pale/#there"),
     "link": ('<p><a href="none/">b</a></p>', "leads nowhere: none/"),
     "wide": (WIDE_TABLE, "[390 light]: beyond the edge: table aaa"),

@@ -19,10 +19,7 @@ REQUEST = Message("/v2/models/m/infer", (("Content-Type", "application/json"),),
 JSON = b'{"model_name":"m","model_version":"1","outputs":[]}'
 ERROR = b'{"error":"no such model"}'
 PAGE = b"<html>Bad Request</html>"
-BINARY = (
-    b'{"outputs":[{"name":"O","datatype":"INT8","shape":[2],"parameters":{"binary_data_size":2}}]}',
-    b"\x01\x02",
-)
+BINARY = (b'{"outputs":[{"name":"O","datatype":"INT8","shape":[2],"parameters":{"binary_data_size":2}}]}', b"\x01\x02")
 
 
 def answered(status: int = 200, body: bytes = JSON, **headers: str) -> Exchange:

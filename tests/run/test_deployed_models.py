@@ -511,11 +511,7 @@ class DescribedServer(JsonOnly):
     [
         (DescribedServer, "identity_int32", "{url} offers none of the extensions (binary_tensor_data: "),
         (DescribedServer, "nobody", '{url} does not describe a model nobody: HTTP 404: {{"error": "unknown"}}'),
-        (
-            JsonOnly,
-            "identity_int32",
-            "the metadata of identity_int32 list no inputs",
-        ),
+        (JsonOnly, "identity_int32", "the metadata of identity_int32 list no inputs"),
     ],
 )
 def test_nothing_to_judge_is_one_sentence_and_status_6(

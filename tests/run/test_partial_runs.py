@@ -120,8 +120,7 @@ def test_the_profile_quick_is_partial_with_every_role(tmp_path: Path, reference:
     run = judge(tmp_path, f"--target-url={reference}", QUICK, *FEW_ROWS, "--conformance-report=r.json")
     assert run.returncode == 0
     assert re.search(
-        r" is partial: (\d+) of \1 MUSTs met, none failed, \d+ rows left out by the profile quick$",
-        run.stdout.rstrip(),
+        r" is partial: (\d+) of \1 MUSTs met, none failed, \d+ rows left out by the profile quick$", run.stdout.rstrip()
     )
     report = read_valid_report(tmp_path / "r.json")
     gaps = [entry["unjudged"]["why"] for entry in report["requirements"] if "unjudged" in entry]

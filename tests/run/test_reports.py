@@ -316,13 +316,7 @@ def test_junit_of_rows_has_failures_and_no_errors(tmp_path: Path, workers: tuple
     failed = by_label["metadata.model-metadata-describes-the-model [identity_int32]"].find("failure")
     assert failed is not None
     assert failed.attrib["message"].startswith("MUST OIP-MODEL-METADATA: expected ")
-    for part in (
-        "Requires",
-        "Source",
-        "Sent      GET /v2/models/",
-        "Repeat    curl",
-        "Rerun     pytest --target-url=",
-    ):
+    for part in ("Requires", "Source", "Sent      GET /v2/models/", "Repeat    curl", "Rerun     pytest --target-url="):
         assert part in (failed.text or "")
 
 

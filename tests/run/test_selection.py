@@ -34,11 +34,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory, small: str) -> list[str
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [
-        ("raw", {"raw"}),
-        ("RAW or BIN-ORDER-O and ordering", {"raw", "ordering"}),
-        ("json and not json", set()),
-    ],
+    [("raw", {"raw"}), ("RAW or BIN-ORDER-O and ordering", {"raw", "ordering"}), ("json and not json", set())],
 )
 def test_the_name_of_an_area_selects_that_area_alone(
     tmp_path: Path, small: str, everything: list[str], words: str, found: set[str]

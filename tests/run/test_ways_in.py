@@ -285,10 +285,7 @@ def both() -> Iterator[ReferenceServer]:
 def test_doctor_looks_at_grpc(tmp_path: Path, both: ReferenceServer) -> None:
     url, over_grpc = both.url, f"--target-grpc={both.grpc}"
     listed = "lists binary_tensor_data, model_configuration, statistics, classification"
-    found = [
-        f"over gRPC           oip-reference-server 0.1.0; live, ready; {listed}",
-        "classification_grpc listed",
-    ]
+    found = [f"over gRPC           oip-reference-server 0.1.0; live, ready; {listed}", "classification_grpc listed"]
     roles = "roles over gRPC     1 of 59 filled"
     command = f"then                oip-conformance run {url} --target-grpc={both.grpc}"
     lines = run_command(tmp_path, "doctor", url, over_grpc).stdout.splitlines()

@@ -45,15 +45,14 @@ STRANGERS: Mapping[str, Stranger] = {
         ("default-jdk-headless",),
         advice=("HTTP-CHUNKED-TRAILER",),
     ),
-    "c": Stranger(
-        ("./server", "--port", "0"),
-        ("make",),
-        ("gcc", "make", "libmicrohttpd-dev"),
-        advice=("CLS-BOOL",),
-    ),
+    "c": Stranger(("./server", "--port", "0"), ("make",), ("gcc", "make", "libmicrohttpd-dev"), advice=("CLS-BOOL",)),
     "elixir": Stranger(
         ("./start", "--port", "0", str(ROLES)),
-        ("elixir", "-e", 'File.mkdir_p!("ebin"); Kernel.ParallelCompiler.compile_to_path(Path.wildcard("lib/*.ex"), "ebin")'),
+        (
+            "elixir",
+            "-e",
+            'File.mkdir_p!("ebin"); Kernel.ParallelCompiler.compile_to_path(Path.wildcard("lib/*.ex"), "ebin")',
+        ),
         ("elixir",),
         advice=("CLS-BOOL",),
     ),

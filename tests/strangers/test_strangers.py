@@ -30,7 +30,6 @@ from tests.support.few_rows import with_few_rows
 from tests.support.sightings import judge_rows
 from tests.support.strangers_page import UNSEEN
 
-
 WITHOUT_PACKAGES = [name for name, stranger in STRANGERS.items() if not stranger.packages]
 
 

@@ -109,8 +109,7 @@ def update_record(record: Record) -> Record:
     tried = _run({name: rows for name, rows in jobs.items() if rows})
     found = {
         name: FaultRecord(
-            fault.breaks,
-            (_known_rows(fault, record) | tried.get(name, set()) | set(seen.get(name, ()))) & set(keys),
+            fault.breaks, (_known_rows(fault, record) | tried.get(name, set()) | set(seen.get(name, ()))) & set(keys)
         )
         for name, fault in known.items()
     }

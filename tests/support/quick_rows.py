@@ -24,14 +24,7 @@ from conformance.report.report_file import read_folder
 from conformance.spec.check import Case
 from conformance.spec.extensions import GRPC, HTTP, TRANSPORTS
 from tests.clients import sightings as clients
-from tests.support.quick_record import (
-    Key,
-    Record,
-    list_server_rows,
-    read_record,
-    update_record,
-    write_record,
-)
+from tests.support.quick_record import Key, Record, list_server_rows, read_record, update_record, write_record
 from tests.support.samples import read_seen_by
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

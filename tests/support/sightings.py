@@ -113,12 +113,7 @@ class Server:
 
 
 def judge_rows(
-    url: str,
-    rows: Iterable[Case],
-    grpc: str | None = None,
-    *,
-    pause: float = SHORT_PAUSE,
-    in_discovery: bool = False,
+    url: str, rows: Iterable[Case], grpc: str | None = None, *, pause: float = SHORT_PAUSE, in_discovery: bool = False
 ) -> Iterator[CheckResult]:
     """Yield the result of each row, every extension being asked for; stop when nothing is answered any more.
 

@@ -31,10 +31,7 @@ ROWS: dict[str, tuple[DocumentEdit, list[dict[str, Any]]]] = {
     "drop-array": (Drop("inputs"), []),
     "repeat-last": (Repeat("inputs.A"), [*INPUTS, INPUTS[0]]),
     "repeat-before": (Repeat("inputs.B", 0), [INPUTS[1], *INPUTS]),
-    "change-a-copy": (
-        chain(Repeat("inputs.B"), Set("inputs.-1.shape.0", 7)),
-        [*INPUTS, {**INPUTS[1], "shape": [7]}],
-    ),
+    "change-a-copy": (chain(Repeat("inputs.B"), Set("inputs.-1.shape.0", 7)), [*INPUTS, {**INPUTS[1], "shape": [7]}]),
 }
 
 

@@ -341,10 +341,7 @@ def test_declared_sizes_precede_native_sizes_that_also_fit() -> None:
     text = head(sized("8"), sized("4", '"name":"D","datatype":"INT64","shape":[1]'))
     answer = parse(text + bytes(12), str(len(text)))
     assert [finding.kind for finding in answer.findings] == ["size-mismatch", "size-mismatch"]
-    assert [output.span for output in answer.outputs] == [
-        (len(text), len(text) + 8),
-        (len(text) + 8, len(text) + 12),
-    ]
+    assert [output.span for output in answer.outputs] == [(len(text), len(text) + 8), (len(text) + 8, len(text) + 12)]
 
 
 def test_tensors_after_unknown_size_are_not_read() -> None:

@@ -17,8 +17,7 @@ Tensors = tuple[Tensor, ...]
 
 
 @fault(
-    *("answer.read_outputs", "answer.expect_own"),
-    misses="CLIENT-READS-VALUES CLIENT-READS-ORDER CLIENT-REFUSES-WRONG",
+    *("answer.read_outputs", "answer.expect_own"), misses="CLIENT-READS-VALUES CLIENT-READS-ORDER CLIENT-REFUSES-WRONG"
 )
 def outputs_by_position(original: Original, *arguments: Any) -> Any:
     """The outputs of an answer have the names that the caller asked for, in that order."""
