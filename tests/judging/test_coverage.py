@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from conformance.judging.conclusion import conclude_run
 from conformance.judging.coverage import find_coverage, find_coverage_of_watch
 from conformance.judging.selection import CLIENTS, ROLES, Subjects, list_profile_rows
 from conformance.roles import roles
+from conformance.roles.declared_limits import find_excess_of_role
 from conformance.roles.roles import TensorSpec
 from conformance.spec import ledger
 from conformance.spec.check import Case
@@ -25,6 +27,7 @@ from conformance.spec.outcome import Outcome, Reason, ReasonKind
 from conformance.spec.result import CheckResult
 from conformance.spec.tally import count_requirements
 from conformance.spec.verdict import conclude_extensions, conclude_requirements
+from conformance.wire.datatypes import DATATYPES
 from conformance.wire.tensor import Tensor
 
 OFFERED = dict.fromkeys(EXTENSIONS, "listed")
@@ -87,6 +90,20 @@ def verdict_of(filled: frozenset[str], profile: str = "certify", transports: tup
     return conclude_run(results, {}, None, "", coverage=coverage).verdict.verdict
 
 
+def keep_to(limits: Mapping[str, Any]) -> frozenset[str]:
+    """Return the roles of models that a server with such limits has."""
+    return frozenset(name for name, role in roles.load().items() if not find_excess_of_role(limits, role))
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"datatypes": [name for name in DATATYPES if name != "BYTES"]},
+    {"datatypes": ["FP32", "INT32"]},
+    {"fixed_shapes": True},
+    {"max_batch": 0},
+    {"datatypes": ["INT32"], "fixed_shapes": True},
+]
+
+
 # --- the verdict of a server that is right ----------------------------------------------------------------------------
 
 
@@ -103,6 +120,8 @@ def verdict_of(filled: frozenset[str], profile: str = "certify", transports: tup
         (EVERY_ROLE - OPTIONAL, "certify", ("http", "grpc"), "partial"),
         (EVERY_ROLE - {"rank0"}, "certify", ("http", "grpc"), "conformant"),
         (NO_ROLE, "certify", ("http",), "partial"),
+        # which declare none of these limits
+        *[(keep_to(limits), "certify", ("http",), "partial") for limits in LIMITS],
     ],
 )
 def test_the_verdict_is_conformant_where_every_must_was_judged(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.support import debian
 from tests.support.programs import start_program
+from tests.support.scripts import find_free_port
 
 MAX_START_S = 10.0
 
@@ -71,7 +72,7 @@ def run_nginx(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterato
     Raises:
         RuntimeError: it does not start; the message has its own.
     """
-    port = _free_port()
+    port = int(find_free_port())
     scratch = " ".join(f"{name}_temp_path {name};" for name in SCRATCH)
     servers = servers.replace("LISTEN", f"127.0.0.1:{port}").replace("UPSTREAM", upstream)
     text = CONFIGURATION.format(scratch=scratch, upstream=upstream.removeprefix("http://"), servers=servers)
@@ -80,12 +81,6 @@ def run_nginx(nginx: Path, folder: Path, upstream: str, servers: str) -> Iterato
     with start_program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(process, port, folder / "error.log")
         yield Gateway(port, folder / "access.log")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def _wait(process: subprocess.Popen[str], port: int, log: Path) -> None:
