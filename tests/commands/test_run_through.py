@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,6 @@ from tests.support.few_rows import FEW_ROWS
 from tests.support.servers import FEW_MODELS, run_bundled, run_command, run_proxy
 
 ROWS = ("-k", "OIP-ERROR or BIN-HEADER-O or OIP-MODEL-VERSION")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with run_bundled(*FEW_MODELS) as url:
-        yield url
 
 
 def run_through(folder: Path, direct: str, through: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -29,8 +22,8 @@ def run_with_fault(folder: Path, direct: str, fault: str) -> subprocess.Complete
         return run_through(folder, direct, through)
 
 
-def test_a_way_that_changes_nothing(server: str, tmp_path: Path) -> None:
-    run = run_through(tmp_path, server, server, "--conformance-evidence=kept")
+def test_a_way_that_changes_nothing(small: str, tmp_path: Path) -> None:
+    run = run_through(tmp_path, small, small, "--conformance-evidence=kept")
     lines = run.stdout.splitlines()
     assert run.returncode == 0, run.stdout + run.stderr
     assert [line.split()[0] for line in lines[:2]] == ["direct", "through"]
@@ -48,27 +41,27 @@ def test_a_way_that_changes_nothing(server: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_way_that_breaks_a_requirement(
-    server: str, tmp_path: Path, fault: str, requirement: str, texts: list[str]
+    small: str, tmp_path: Path, fault: str, requirement: str, texts: list[str]
 ) -> None:
-    run = run_with_fault(tmp_path, server, fault)
+    run = run_with_fault(tmp_path, small, fault)
     assert run.returncode == 1, run.stdout + run.stderr
     assert "met directly, not met through the gateway:\n" in run.stdout
     assert run.stdout.splitlines()[-1] == f"the gateway breaks 1 requirement: {requirement}"
     assert [text for text in texts if text not in run.stdout] == []
 
 
-def test_what_the_server_itself_does_not_meet_is_not_the_fault_of_the_way(server: str, tmp_path: Path) -> None:
+def test_what_the_server_itself_does_not_meet_is_not_the_fault_of_the_way(small: str, tmp_path: Path) -> None:
     with run_bundled(*FEW_MODELS, "--fault=header-under-another-name") as faulty:
         alike = run_through(tmp_path, faulty, faulty)
-        mended = run_through(tmp_path, faulty, server)
+        mended = run_through(tmp_path, faulty, small)
     assert (alike.returncode, mended.returncode) == (0, 0)
     assert "met in neither way: BIN-HEADER-O" in alike.stdout
     assert "not met directly, met through the gateway:\n  BIN-HEADER-O: " in mended.stdout
 
 
-def test_a_gateway_that_ends_during_its_run(server: str, tmp_path: Path) -> None:
-    with run_proxy(server, connections=40) as gateway:
-        run = run_through(tmp_path, server, gateway, "--target-timeout=2")
+def test_a_gateway_that_ends_during_its_run(small: str, tmp_path: Path) -> None:
+    with run_proxy(small, connections=40) as gateway:
+        run = run_through(tmp_path, small, gateway, "--target-timeout=2")
     assert run.returncode == 1, run.stdout + run.stderr
     assert f"cannot connect to {gateway}: " in run.stdout.splitlines()[1]
     assert "met directly, not judged through the gateway:\n" in run.stdout
@@ -84,10 +77,10 @@ def test_a_gateway_that_ends_during_its_run(server: str, tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_a_run_that_cannot_be_compared_is_one_line(
-    server: str, tmp_path: Path, arguments: list[str], status: int, message: str
+    small: str, tmp_path: Path, arguments: list[str], status: int, message: str
 ) -> None:
-    given = [word.replace("SERVER", server) for word in arguments]
-    run = run_command(tmp_path, "run", server, *given, *FEW_ROWS, *ROWS)
+    given = [word.replace("SERVER", small) for word in arguments]
+    run = run_command(tmp_path, "run", small, *given, *FEW_ROWS, *ROWS)
     assert run.returncode == status, run.stdout + run.stderr
     assert message in run.stderr
     assert len(run.stderr.splitlines()) == 1

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.servers import judge, reserve_closed_port
-from tests.support.serving import run_server
 
 A_FEW = ("-k", "BIN-LISTED or BIN-ORDER-O")
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with run_server() as server:
-        yield server.url
 
 
 def judge_on_full_disk(folder: Path, *arguments: str, kilobytes: int) -> subprocess.CompletedProcess[str]:
@@ -38,22 +31,22 @@ def a_file(path: Path) -> None:
 
 @pytest.mark.parametrize(("make", "said"), [(a_file, "file exists"), (left_by_another_run, "files of another run")])
 def test_unusable_folder_is_one_line_usage_error(
-    tmp_path: Path, url: str, make: Callable[[Path], None], said: str
+    tmp_path: Path, reference: str, make: Callable[[Path], None], said: str
 ) -> None:
     """Files that cannot be used: tests/judging/test_run_options.py."""
     make(tmp_path / "given")
-    run = judge(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=given")
+    run = judge(tmp_path, f"--target-url={reference}", *A_FEW, "--conformance-evidence=given")
     (line,) = [line for line in run.stderr.splitlines() if line]
     assert run.returncode == 4
     assert line.startswith("ERROR: --conformance-evidence")
     assert said in line
 
 
-def test_the_recording_of_a_run_that_judged_nothing_is_replaced(tmp_path: Path, url: str) -> None:
+def test_the_recording_of_a_run_that_judged_nothing_is_replaced(tmp_path: Path, reference: str) -> None:
     with reserve_closed_port() as port:
         assert judge(tmp_path, f"--target-url=http://127.0.0.1:{port}", "--conformance-evidence=e").returncode == 6
     nothing = (tmp_path / "e/run.har.xz").read_bytes()
-    runs = [judge(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=e") for _ in range(2)]
+    runs = [judge(tmp_path, f"--target-url={reference}", *A_FEW, "--conformance-evidence=e") for _ in range(2)]
     assert (tmp_path / "e/run.har.xz").read_bytes() != nothing
     assert runs[0].returncode != 4
     assert "contains files of another run" in runs[1].stderr
@@ -61,25 +54,25 @@ def test_the_recording_of_a_run_that_judged_nothing_is_replaced(tmp_path: Path, 
 
 @pytest.mark.parametrize(("connections", "kilobytes"), [(1, 60), (2, 200)])  # each process may write so much
 def test_a_recording_that_does_not_fit_the_disk_is_incomplete(
-    tmp_path: Path, url: str, connections: int, kilobytes: int
+    tmp_path: Path, reference: str, connections: int, kilobytes: int
 ) -> None:
     own = ("--conformance-evidence=e", f"--conformance-concurrency={connections}", *(A_FEW if connections == 1 else ()))
-    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *own, kilobytes=kilobytes)
+    run = judge_on_full_disk(tmp_path, f"--target-url={reference}", *own, kilobytes=kilobytes)
     assert run.returncode == 6
     assert "\ncannot write the recording in e: File too large\n" in f"\n{run.stderr}"
     assert "Traceback" not in run.stdout + run.stderr
     assert list((tmp_path / "e").iterdir()) == []
 
 
-def test_a_recording_that_does_not_fit_the_disk_during_discovery_leaves_no_file(tmp_path: Path, url: str) -> None:
-    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-evidence=e", kilobytes=1)
+def test_a_recording_that_does_not_fit_the_disk_during_discovery_leaves_no_file(tmp_path: Path, reference: str) -> None:
+    run = judge_on_full_disk(tmp_path, f"--target-url={reference}", *A_FEW, "--conformance-evidence=e", kilobytes=1)
     assert run.returncode == 4
     assert "ERROR: --conformance-evidence: File too large" in run.stderr
     assert list((tmp_path / "e").iterdir()) == []
 
 
-def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, url: str) -> None:
-    run = judge_on_full_disk(tmp_path, f"--target-url={url}", *A_FEW, "--conformance-report=r.html", kilobytes=20)
+def test_a_report_that_does_not_fit_the_disk_is_incomplete(tmp_path: Path, reference: str) -> None:
+    run = judge_on_full_disk(tmp_path, f"--target-url={reference}", *A_FEW, "--conformance-report=r.html", kilobytes=20)
     assert run.returncode == 6
     assert "cannot write the report r.html: File too large" in run.stderr
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("r.")] == []

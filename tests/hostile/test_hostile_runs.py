@@ -36,7 +36,6 @@ from tests.hostile.proxy import (
     match_word,
     run_hostile_proxy,
 )
-from tests.support.servers import FEW_MODELS, run_bundled
 from tests.support.tables import on_each, own_name
 
 # What an answer that came whole may be said to lack; of one that did not, only the row's own requirement is missed.
@@ -49,20 +48,14 @@ REFUSED = "sizes.wrong-size-is-refused[last-byte-missing]"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with run_bundled(*FEW_MODELS) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def peer(server: str) -> Iterator[HostileProxy]:
-    with run_hostile_proxy(server, lambda _: None) as found:
+def peer(small: str) -> Iterator[HostileProxy]:
+    with run_hostile_proxy(small, lambda _: None) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def discovery_result(server: str) -> DiscoveryResult:
-    with Session(Target(Settings(server))) as session:
+def discovery_result(small: str) -> DiscoveryResult:
+    with Session(Target(Settings(small))) as session:
         return session.discover()
 
 
@@ -115,8 +108,8 @@ def test_a_row_that_waits_for_a_refusal_takes_nothing_else_for_one(
 # --- whole runs -------------------------------------------------------------------------------------------------------
 
 
-def ended(server: str, folder: Path, does: Misbehaviour, at: Turn, *arguments: str) -> RunResult:
-    with run_hostile_proxy(server, does, at) as peer:
+def ended(small: str, folder: Path, does: Misbehaviour, at: Turn, *arguments: str) -> RunResult:
+    with run_hostile_proxy(small, does, at) as peer:
         found = run(folder, f"--target-url={peer.url}", "--target-timeout=1", *arguments)
     expect_within(found)
     return found
@@ -143,26 +136,26 @@ def gives_nasty_errors(wire: Wire) -> None:
     )
 
 
-def test_a_proxy_that_only_passes_on_is_not_seen(server: str, tmp_path: Path) -> None:
-    found = ended(server, tmp_path, resets, lambda *_: False, "-k", "request-follows-its-json")
+def test_a_proxy_that_only_passes_on_is_not_seen(small: str, tmp_path: Path) -> None:
+    found = ended(small, tmp_path, resets, lambda *_: False, "-k", "request-follows-its-json")
     assert (found.status, found.failed()) == (0, {})
 
 
-def test_redirects_alone_are_no_server_to_judge(server: str, tmp_path: Path) -> None:
-    found = ended(server, tmp_path, redirects, match_from(0))
+def test_redirects_alone_are_no_server_to_judge(small: str, tmp_path: Path) -> None:
+    found = ended(small, tmp_path, redirects, match_from(0))
     assert (found.status, found.verdict, found.failed()) == (6, "incomplete", {})
 
 
-def test_an_endless_flood_ends_the_run(server: str, tmp_path: Path) -> None:
-    found = ended(server, tmp_path, floods, match_word(b"/infer"))
+def test_an_endless_flood_ends_the_run(small: str, tmp_path: Path) -> None:
+    found = ended(small, tmp_path, floods, match_word(b"/infer"))
     assert found.verdict != "conformant"
     assert "never ends an answer" in found.why
 
 
-def test_control_characters_are_escaped_in_all_outputs(server: str, tmp_path: Path) -> None:
+def test_control_characters_are_escaped_in_all_outputs(small: str, tmp_path: Path) -> None:
     wanted = ("--conformance-report=r.html", "--conformance-report=r.md", "--junitxml=j.xml")
     in_rows = match_from_word(5, b"/multi/infer")  # behind the requests that ask whether the model answers
-    found = ended(server, tmp_path, gives_nasty_errors, in_rows, "-k", "request-follows-its-json", "-vv", *wanted)
+    found = ended(small, tmp_path, gives_nasty_errors, in_rows, "-k", "request-follows-its-json", "-vv", *wanted)
     assert found.failed()
     names = ("r.html", "r.md", "j.xml", "report.json")
     page, markdown, *others = [(tmp_path / name).read_text() for name in names]

@@ -27,12 +27,12 @@ from conformance.transport.target import Target
 from reference_server import metadata
 from reference_server.faults import Fault, switch_on
 from reference_server.models import Model
-from tests.support import renamed_server, sampling, unusual_models, valid_servers
+from tests.support import sampling, unusual_models, valid_servers
 from tests.support.deployed_judging import judge_models, list_bad, list_met, list_missed
 from tests.support.few_rows import FEW_ROWS
 from tests.support.samples import select_answering
 from tests.support.sampling import judge_sample, judge_until_missed
-from tests.support.servers import JsonOnly, judge, run_bundled, serve
+from tests.support.servers import JsonOnly, judge, serve
 from tests.support.valid_reports import read_valid_report
 
 # Models of all kinds, and some of the requirements that each is judged by: several inputs and outputs, strings,
@@ -147,13 +147,6 @@ def reasons(results: list[CheckResult]) -> set[str]:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with unusual_models.serve() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def alone() -> Iterator[str]:
-    """The URL of a server none of whose models fills a role by its name."""
-    with run_bundled(program=(str(renamed_server.__file__),)) as address:
         yield address
 
 
@@ -445,9 +438,9 @@ def test_a_model_against_its_own_metadata_does_not_accuse_a_server_of_right_role
 # --- as a user runs it ------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, alone: str) -> None:
+def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, renamed: str) -> None:
     options = ("--target-model=prod-add_sub", "--conformance-profile=quick", *FEW_ROWS, "--conformance-report=r.json")
-    run = judge(tmp_path, f"--target-url={alone}", *options)
+    run = judge(tmp_path, f"--target-url={renamed}", *options)
     assert run.returncode == 0, run.stdout
     assert " MUSTs met, none failed, " in run.stdout.splitlines()[-1]
     lines = run.stdout.splitlines()
@@ -462,20 +455,20 @@ def test_a_whole_run_on_a_model_is_partial(tmp_path: Path, alone: str) -> None:
     assert shapes == [[3], [3]]
 
 
-def test_two_workers_reach_the_same_verdicts(tmp_path: Path, alone: str) -> None:
+def test_two_workers_reach_the_same_verdicts(tmp_path: Path, renamed: str) -> None:
     for name, workers in (("one", []), ("two", ["-n", "2"])):
         few = ("-k", "not each_value and not every_exchange", "--conformance-profile=quick", *FEW_ROWS)
         names = ("--target-model=prod-scores", "--target-model=prod-add_sub", "--target-model=prod-scores", *few)
-        judge(tmp_path, f"--target-url={alone}", *names, f"--conformance-report={name}.json", "-q", *workers)
+        judge(tmp_path, f"--target-url={renamed}", *names, f"--conformance-report={name}.json", "-q", *workers)
     one, two = (read_valid_report(tmp_path / f"{name}.json") for name in ("one", "two"))
     keys = ("check", "row", "outcome", "message", "observation", "exchanges")
     assert [[c[k] for k in keys] for c in one["rows"]] == [[c[k] for k in keys] for c in two["rows"]]
     assert one["verdict"] == two["verdict"] == "narrowed"
 
 
-def test_a_narrowed_run_on_a_model_is_called_so(tmp_path: Path, alone: str) -> None:
+def test_a_narrowed_run_on_a_model_is_called_so(tmp_path: Path, renamed: str) -> None:
     run = judge(
-        tmp_path, f"--target-url={alone}", "--target-model=prod-add_sub", "-k", "ordering.request-follows-its-json"
+        tmp_path, f"--target-url={renamed}", "--target-model=prod-add_sub", "-k", "ordering.request-follows-its-json"
     )
     assert run.returncode == 0
     assert ": narrowed run, " in run.stdout.splitlines()[-1]
