@@ -183,6 +183,7 @@ def test_what_fails_anew_is_one_entry_for_a_check_and_a_requirement() -> None:
     some = settled("", [*all_rows, result("pass", "f")])
     assert some.count("[[known]]") == 1
     assert from_text(some).entries[0].rows == tuple("abcde")
+    assert from_text(settled("advice = true\n", [result("advisory")])).entries[0].rows == ("*",)
     other = settled("", [*all_rows, result("fail", "f", unmet="BIN-B"), result("blocked", "g")])
     assert [(entry.requirement, entry.rows) for entry in from_text(other).entries] == [
         ("BIN-A", tuple("abcde")),
