@@ -349,14 +349,21 @@ class ServerLimits:
     def _find_class_count_limit(self, found: RequestContent, reply: Reply, model: Model) -> str:
         """Return a message if the server returns one class, but refuses the requested number and a neighbouring one.
 
-        That is one class more; or one less, if a deployed model has no vector of more elements to ask for.
+        That is one class more; or one less, of a vector that may have as many elements as the server takes.
         """
         count = max(found.class_counts.values(), default=0)
         is_more = ORDINARY_CLASSES < count <= MAX_JSON_ELEMENTS
-        plain = self._build_class_request(found, model, count) if is_more else None
+        is_refused = is_more and any(
+            self._are_classes_refused(found, reply, model, count, near)
+            for near in ((count - 1,) if model.is_deployed else (count + 1, count - 1))
+        )
+        return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_refused else ""
+
+    def _are_classes_refused(self, found: RequestContent, reply: Reply, model: Model, count: int, near: int) -> bool:
+        """Return whether the server returns one class, but refuses both numbers of classes, of the same vector."""
+        plain = self._build_class_request(found, model, count, max(count, near + 1))
         if plain is None:
-            return ""
-        near = count - 1 if model.is_deployed else count + 1
+            return False
         one, as_many, neighbour = (
             self._send_control_request(
                 _encode_request(
@@ -366,11 +373,12 @@ class ServerLimits:
             )
             for k in (1, count, near)
         )
-        is_limit = one.succeeded and self._is_declined(as_many) and self._is_declined(neighbour)
-        return f"{count} classes are too many for the target: {escape_text(reply.outcome())}" if is_limit else ""
+        return one.succeeded and self._is_declined(as_many) and self._is_declined(neighbour)
 
-    def _build_class_request(self, found: RequestContent, model: Model, count: int) -> InferRequest | None:
-        """Return a control request for classes of a vector that has more than `count` elements.
+    def _build_class_request(
+        self, found: RequestContent, model: Model, count: int, elements: int
+    ) -> InferRequest | None:
+        """Return a control request for classes of a vector of so many elements.
 
         A server may refuse more classes than the output of the row has. Without a model of such vectors, return the
         control request of the row if it asks for many classes, else None.
@@ -378,7 +386,7 @@ class ServerLimits:
         for spec in _list_classified_outputs(found, model):
             vectors = self._find_vector_model(spec.datatype)
             if vectors is not None:
-                return _request_classes(vectors, vectors.role.outputs[0].name, [vectors.tensor([1] * (count + 2))])
+                return _request_classes(vectors, vectors.role.outputs[0].name, [vectors.tensor([1] * elements)])
         is_asked = count > MANY_CLASSES or (model.is_deployed and count > ORDINARY_CLASSES + 1)
         plain = build_control_request(found, self._target, model) if is_asked else None
         return plain and replace(plain, outputs=tuple(map(RequestedOutput, found.class_counts)))
