@@ -86,7 +86,7 @@ FORGED: dict[str, tuple[Edit, str]] = {
             found.report.update(verdict="conformant", why=[], interoperable=True),
             found.report.pop("coverage"),
         ),
-        " MUSTs are not judged: HTTP-LENGTH, ",
+        " MUSTs are not judged: OIP-MODEL-METADATA, HTTP-LENGTH, ",
     ),
     "nothing-is-missing": (call_whole, "the report's requirements is not what its recording shows"),
 }

@@ -65,7 +65,7 @@ def test_grpc_alone(tmp_path: Path, reference: ReferenceServer) -> None:
     assert "classification" in report["target"]["extensions_listed"]
     assert report["target"]["url"] == report["target"]["grpc"] == f"grpc://{reference.grpc}"
     reasons = {check["message"] for check in report["rows"] if check["outcome"] == "not_applicable"}
-    assert reasons == {"--target-url is not given"}
+    assert reasons == {"--target-url is not given", "the metadata of identity_int32 list version 1"}
 
 
 def test_a_server_that_offers_nothing_over_http_is_judged_over_grpc(tmp_path: Path, reference: ReferenceServer) -> None:

@@ -18,7 +18,7 @@ from conformance.checks.support.framing import WRONG_LENGTH
 from conformance.checks.support.refusals import LIMIT_STATUSES
 from conformance.expect.content_coding import compress_gzip, compress_zlib, decode_reply, is_accepted
 from conformance.expect.expectation import expect
-from conformance.expect.refusals import expect_alive, expect_refusal_status
+from conformance.expect.refusals import expect_alive, expect_refusal_status, is_error_object
 from conformance.expect.unmet import NotApplicableError, UnmetError, attribute_to, block_if, is_met
 from conformance.roles.model import Model
 from conformance.spec.check import Row, check, rows
@@ -267,6 +267,7 @@ def coded_body_that_ends_early_is_refused(
     sent = message.with_body(compress(message.body)).with_header("Content-Encoding", name)
     reply = target.send_in_pieces(sent, [9], chunks=PLAIN_CHUNKS) if chunked else target.send(sent, fresh=True)
     if reply.succeeded:
-        expect(reply, "HTTP-CODING-I").refused("compressed data that end early")
+        named = "OIP-REFUSAL" if is_error_object(reply) else "HTTP-CODING-I"
+        expect(reply, named).refused("compressed data that end early")
     expect_alive(target, model)
     return "no answer" if reply.status is None else f"refused with {reply.status}"
